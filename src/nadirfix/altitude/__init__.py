@@ -1,0 +1,1 @@
+"""How high: altitude classes, the network that tells them apart, its training."""

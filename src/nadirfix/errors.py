@@ -1,0 +1,145 @@
+"""Everything that can go wrong, as one tree with stable codes.
+
+NadirfixError                     exit 1
+├── InputError                    exit 2   photo, camera, manifest, options
+├── MapError                      exit 3   the georeferenced map
+├── BundleError                   exit 4   the trained bundle on disk
+├── WeightsError                  exit 5   pretrained network weights
+├── TrainingError                 exit 6   a training run
+└── OutputError                   exit 7   files and folders we write
+
+Every error says what was wrong, what was seen and what to do. "No fix" is an answer, not an error.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "HTTP_STATUS",
+    "BundleError",
+    "InputError",
+    "MapError",
+    "NadirfixError",
+    "OutputError",
+    "TrainingError",
+    "WeightsError",
+]
+
+#: Every code with the HTTP status that carries it; docs/errors.md has a heading for each.
+HTTP_STATUS: dict[str, int] = {
+    "internal.error": 500,
+    "photo.missing": 404,
+    "photo.unreadable": 422,
+    "photo.too_large": 413,
+    "photo.too_small": 422,
+    "camera.invalid": 422,
+    "camera.unknown": 422,
+    "altitude.invalid": 422,
+    "manifest.invalid": 422,
+    "options.invalid": 422,
+    "point.invalid": 422,
+    "map.missing": 404,
+    "map.unreadable": 422,
+    "map.no_crs": 422,
+    "map.no_transform": 422,
+    "map.empty": 422,
+    "map.too_small": 422,
+    "map.all_nodata": 422,
+    "map.outside_utm": 422,
+    "texture.unreadable": 422,
+    "bundle.missing": 404,
+    "bundle.damaged": 500,
+    "bundle.version": 500,
+    "bundle.mismatch": 409,
+    "weights.missing": 503,
+    "weights.mismatch": 500,
+    "training.diverged": 500,
+    "training.empty_class": 422,
+    "training.checkpoint": 409,
+    "output.exists": 409,
+    "output.unwritable": 500,
+    "output.disk_full": 507,
+}
+
+
+class NadirfixError(Exception):
+    """Something nadirfix can explain: what was wrong, what was seen, what to do."""
+
+    exit_number: ClassVar[int] = 1
+    families: ClassVar[tuple[str, ...]] = ("internal",)
+
+    def __init__(self, code: str, what: str, *, seen: str, do: str) -> None:
+        if code not in HTTP_STATUS or code.partition(".")[0] not in self.families:
+            raise ValueError(f"{code!r} is not a code of {type(self).__name__}")
+        self.code, self.what, self.seen, self.do = code, what, seen, do
+        super().__init__(f"{self.message}. {self.hint}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.code, self.what, self.seen, self.do)
+
+    @property
+    def message(self) -> str:
+        """What was wrong and what was seen."""
+        return f"{self.what}: {self.seen}"
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return self.do[:1].upper() + self.do[1:]
+
+    @property
+    def http_status(self) -> int:
+        """The status the service answers with."""
+        return HTTP_STATUS[self.code]
+
+    def to_dict(self) -> dict[str, str]:
+        """The form in which errors travel in JSON."""
+        return {"code": self.code, "message": self.message, "hint": self.hint}
+
+
+def _rebuild(kind: type[NadirfixError], code: str, what: str, seen: str, do: str) -> NadirfixError:
+    """Errors cross process borders (pickle) whole."""
+    return kind(code, what, seen=seen, do=do)
+
+
+class InputError(NadirfixError):
+    """A photo, camera, manifest or option that cannot be used."""
+
+    exit_number = 2
+    families = ("photo", "camera", "altitude", "manifest", "options", "point")
+
+
+class MapError(NadirfixError):
+    """A map that cannot be used."""
+
+    exit_number = 3
+    families = ("map", "texture")
+
+
+class BundleError(NadirfixError):
+    """A bundle that is missing, damaged or of another version."""
+
+    exit_number = 4
+    families = ("bundle",)
+
+
+class WeightsError(NadirfixError):
+    """Network weights that are missing or do not fit."""
+
+    exit_number = 5
+    families = ("weights",)
+
+
+class TrainingError(NadirfixError):
+    """A training run that cannot go on."""
+
+    exit_number = 6
+    families = ("training",)
+
+
+class OutputError(NadirfixError):
+    """A file or folder that cannot be written."""
+
+    exit_number = 7
+    families = ("output",)

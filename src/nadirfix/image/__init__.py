@@ -1,0 +1,1 @@
+"""Photos: decoding and tags, spectrum, crop."""

@@ -1,0 +1,1 @@
+"""Networks: encoders, aggregators, weights, training data and the one training loop."""

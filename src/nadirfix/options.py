@@ -1,0 +1,272 @@
+"""Every setting, with its default, in one place.
+
+A recipe says how a bundle is made; locate options say how a photo is placed. Both are frozen, both can be
+written as TOML; an unknown key is an error, never ignored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import types as python_types
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from nadirfix.camera import DEFAULT_CAMERA, Camera
+from nadirfix.errors import InputError
+
+__all__ = [
+    "RECIPES",
+    "AugmentOptions",
+    "BinOptions",
+    "GridOptions",
+    "HeadOptions",
+    "LocateOptions",
+    "NetworkOptions",
+    "Recipe",
+    "ReferenceOptions",
+    "RenderOptions",
+    "SimulateOptions",
+    "TextureOptions",
+    "TrainOptions",
+    "load_recipe",
+]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenderOptions:
+    """How a map is resampled into a picture."""
+
+    supersample: int = 3  # samples per output pixel and axis while the map is finer than that
+    kernel_sigma_px: float = 0.42  # Gaussian that gathers them, in output pixels: 0.41 left at Nyquist
+    lattice: int = 9  # exact positions per axis; between them positions are interpolated
+    gdal_cache_mb: int = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextureOptions:
+    """How a map is packed into one file."""
+
+    tile_px: int = 512
+    jpeg_quality: int = 92
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions:
+    """What a simulated photo goes through, and how many there are."""
+
+    count: int = 500
+    altitude_min_m: float = 100.0
+    altitude_max_m: float = 700.0
+    noise_levels: float = 2.0  # standard deviation in grey levels
+    jpeg_quality: int = 95
+    tilt_max_deg: float = 0.0
+    valid_share: float = 0.99  # share of a photo that must lie on the map
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinOptions:
+    """How altitude is cut into classes."""
+
+    kind: Literal["fixed", "variable"] = "fixed"
+    min_m: float = 100.0
+    max_m: float = 700.0
+    width_m: float = 50.0  # fixed bins
+    first_width_m: float = 20.0  # variable bins
+    ratio: float = 1.1  # variable bins
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridOptions:
+    """How the ground is cut into cells and groups of cells."""
+
+    cell_m: float = 100.0
+    groups_per_axis: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceOptions:
+    """Which reference views the database holds."""
+
+    canonical_altitude_m: float = 125.0  # lowered to the smallest altitude class centre where that is less
+    stride_m: float = 65.0
+    headings: int = 12
+    valid_share: float = 0.8  # views with less of the map under them are left out and counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """One network: its input, encoder and aggregator."""
+
+    input: Literal["spectrum", "pixels"] = "pixels"
+    width_px: int = 224
+    height_px: int = 224
+    encoder: str = "resnet50-stage3"
+    weights: str = "microsoft/resnet-50"  # model name, path, or "random" as an explicit choice
+    mix_blocks: int = 4
+    mix_channels: int = 256
+    mix_rows: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadOptions:
+    """The classifier over cells."""
+
+    kind: Literal["ce", "aamc", "qamc"] = "qamc"
+    margin: float = 0.2
+    scale: float = 100.0
+    norm_share: float = 0.5  # the rest of the quality is sharpness
+    concentration: float = 0.333
+    epsilon: float = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class AugmentOptions:
+    """What a training view goes through so that another date looks ordinary; 0 switches a step off."""
+
+    colour: float = 0.3
+    haze: float = 0.3
+    blur: float = 0.5
+    noise_levels: float = 4.0
+    jpeg: float = 0.5
+    shadow: float = 0.3
+    tilt_deg: float = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """One training run."""
+
+    schedule: Literal["plateau", "budget"] = "plateau"
+    batch: int = 64
+    extractor_rate: float = 1e-4
+    classifier_rate: float = 1e-2
+    patience_epochs: int = 10
+    rate_factor: float = 0.1
+    stop_rate: float = 1e-6
+    steps_per_epoch: int = 0  # 0: once over all views
+    budget_steps: int = 0  # budget schedule: whichever of the two comes first
+    budget_s: float = 0.0
+    clip_norm: float = 1.0
+    checkpoint_every_s: float = 30.0
+    validation_views: int = 512
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a bundle is made: networks, grid, references, training."""
+
+    name: str = "standard"
+    camera: Camera = DEFAULT_CAMERA
+    seed: int = 0
+    bins: BinOptions = field(default_factory=BinOptions)
+    grid: GridOptions = field(default_factory=GridOptions)
+    references: ReferenceOptions = field(default_factory=ReferenceOptions)
+    head: HeadOptions = field(default_factory=HeadOptions)
+    augment: AugmentOptions = field(default_factory=AugmentOptions)
+    texture: TextureOptions = field(default_factory=TextureOptions)
+    altitude_network: NetworkOptions = field(
+        default_factory=lambda: NetworkOptions(input="spectrum", width_px=448, height_px=336)
+    )
+    place_network: NetworkOptions = field(default_factory=NetworkOptions)
+    altitude_training: TrainOptions = field(default_factory=TrainOptions)
+    place_training: TrainOptions = field(default_factory=TrainOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocateOptions:
+    """How one photo is placed."""
+
+    cells: int = 3
+    retrieve: int = 10
+    weighted: bool = True
+    outlier_share: float = 0.4
+    weight_epsilon: float = 1e-8
+    max_pixels: int = 200_000_000
+
+
+_PAPER_PLACE = NetworkOptions(encoder="efficientnet-b5", weights="google/efficientnet-b5")
+
+#: The named recipes: the published protocol to the letter, our best, and one for tests on two cores.
+RECIPES: dict[str, Recipe] = {
+    "paper": Recipe(name="paper", place_network=_PAPER_PLACE),
+    "standard": Recipe(name="standard"),
+    "tiny": Recipe(
+        name="tiny",
+        altitude_network=NetworkOptions(
+            input="spectrum", width_px=224, height_px=168, encoder="small", weights="random",
+            mix_blocks=2, mix_channels=64,
+        ),
+        place_network=NetworkOptions(
+            width_px=112, height_px=112, encoder="small", weights="random", mix_blocks=2, mix_channels=64
+        ),
+    ),
+}  # fmt: skip
+
+
+def load_recipe(name_or_path: str) -> Recipe:
+    """A named recipe, or one from a TOML file (its ``base`` names the recipe it changes)."""
+    if name_or_path in RECIPES:
+        return RECIPES[name_or_path]
+    if not name_or_path.endswith(".toml"):
+        raise InputError(
+            "options.invalid",
+            "there is no such recipe",
+            seen=repr(name_or_path),
+            do=f"name one of {', '.join(RECIPES)}, or a TOML file",
+        )
+    table = _read_toml(Path(name_or_path))
+    base = load_recipe(table.pop("base", "standard"))
+    return changed(base, table, where=name_or_path)
+
+
+def changed(settings: T, table: dict[str, Any], *, where: str) -> T:
+    """The settings with the table's values in place; a key they do not have is an error."""
+    hints = typing.get_type_hints(type(settings))
+    unknown = sorted(set(table) - set(hints))
+    if unknown:
+        raise _bad_option(where, f"unknown {', '.join(unknown)}", f"use {', '.join(sorted(hints))}")
+    values = {k: _value(getattr(settings, k), v, hints[k], f"{where}: {k}") for k, v in table.items()}
+    return dataclasses.replace(settings, **values)  # type: ignore[type-var]
+
+
+def _value(now: Any, new: Any, hint: Any, where: str) -> Any:
+    if isinstance(now, Camera):
+        return Camera.parse(str(new))
+    if dataclasses.is_dataclass(now) and isinstance(new, dict):
+        return changed(now, new, where=where)
+    if hint is float and isinstance(new, int) and not isinstance(new, bool):
+        return float(new)
+    if not _fits(new, hint):
+        raise _bad_option(where, f"{new!r}", f"give {_spelled(hint)}")
+    return new
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    if typing.get_origin(hint) is Literal:
+        return value in typing.get_args(hint)
+    if isinstance(hint, python_types.UnionType):
+        return any(_fits(value, h) for h in typing.get_args(hint))
+    return type(value) is hint
+
+
+def _spelled(hint: Any) -> str:
+    names = typing.get_args(hint)
+    return " or ".join(map(repr, names)) if names else f"a value of type {hint.__name__}"
+
+
+def _bad_option(where: str, seen: str, do: str) -> InputError:
+    return InputError("options.invalid", f"an option is wrong ({where})", seen=seen, do=do)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise _bad_option("recipe file", f"{path}: {error}", "give a readable TOML file") from error

@@ -1,0 +1,1 @@
+"""Where: the heads over cells, the place network, its training."""

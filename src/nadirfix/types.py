@@ -1,0 +1,256 @@
+"""The nouns: where, what to look at, how high, which places, and the answer.
+
+All frozen, all checked once when they are made, units in their names. Nothing here needs torch or GDAL.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.errors import InputError
+
+if TYPE_CHECKING:
+    import pyproj
+
+__all__ = ["AltitudeEstimate", "Candidates", "Fix", "Point", "View", "is_utm", "utm_epsg"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A place on the ground in UTM metres (WGS 84); the only way to say "where"."""
+
+    east_m: float
+    north_m: float
+    epsg: int
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.east_m) and math.isfinite(self.north_m) and is_utm(self.epsg)):
+            raise _bad_point(
+                f"east {self.east_m}, north {self.north_m}, EPSG:{self.epsg}",
+                "give metres in a WGS 84 / UTM zone (EPSG:32601-32660 or 32701-32760)",
+            )
+
+    @classmethod
+    def from_lonlat(cls, lon_deg: float, lat_deg: float, *, epsg: int | None = None) -> Point:
+        """The place at this longitude and latitude, in its own UTM zone unless told otherwise."""
+        zone = utm_epsg(lon_deg, lat_deg) if epsg is None else epsg
+        east_m, north_m = _from_lonlat(zone).transform(lon_deg, lat_deg)
+        return cls(east_m, north_m, zone)
+
+    @classmethod
+    def from_projected(cls, x_m: float, y_m: float, epsg: int) -> Point:
+        """The place at these coordinates of any projected system (east first), as UTM."""
+        if is_utm(epsg):
+            return cls(x_m, y_m, epsg)
+        lon_deg, lat_deg = _from_lonlat(epsg).transform(x_m, y_m, direction="INVERSE")
+        return cls.from_lonlat(lon_deg, lat_deg)
+
+    @property
+    def lonlat(self) -> tuple[float, float]:
+        """Longitude and latitude in degrees (WGS 84)."""
+        lon_deg, lat_deg = _from_lonlat(self.epsg).transform(self.east_m, self.north_m, direction="INVERSE")
+        return lon_deg, lat_deg
+
+    def to(self, epsg: int) -> Point:
+        """The same place in another UTM zone."""
+        return self if epsg == self.epsg else Point.from_lonlat(*self.lonlat, epsg=epsg)
+
+    def moved(self, east_m: float, north_m: float) -> Point:
+        """The place this many metres further east and north."""
+        return Point(self.east_m + east_m, self.north_m + north_m, self.epsg)
+
+    def distance_m(self, other: Point) -> float:
+        """Metres to another place, on the map plane of this one's zone."""
+        there = other.to(self.epsg)
+        return math.hypot(there.east_m - self.east_m, there.north_m - self.north_m)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What to look at: a frame centre on the ground, from how high, top of the picture to where.
+
+    Heading is where the top of the photo points, degrees clockwise from north. A tilted camera leans
+    ``tilt_deg`` away from straight down towards the compass direction ``tilt_toward_deg``; its centre is
+    still the frame centre, not the aircraft.
+    """
+
+    center: Point
+    altitude_m: float
+    heading_deg: float = 0.0
+    tilt_deg: float = 0.0
+    tilt_toward_deg: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.altitude_m) and self.altitude_m > 0):
+            raise InputError(
+                "altitude.invalid",
+                "an altitude must be a positive number of metres above ground",
+                seen=f"{self.altitude_m}",
+                do="give metres above ground, between 100 and 700 for the shipped recipes",
+            )
+        angles = (self.heading_deg, self.tilt_deg, self.tilt_toward_deg)
+        if not all(math.isfinite(a) for a in angles) or not 0 <= self.tilt_deg < 60:
+            raise InputError(
+                "options.invalid",
+                "a view needs finite angles and a tilt below 60 degrees",
+                seen=f"heading {self.heading_deg}, tilt {self.tilt_deg} towards {self.tilt_toward_deg}",
+                do="give heading and tilt in degrees",
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AltitudeEstimate:
+    """How high, with the probability of every altitude class."""
+
+    altitude_m: float
+    probabilities: Floats
+    centers_m: Floats
+    at_edge: bool = False
+
+    def __post_init__(self) -> None:
+        if self.probabilities.shape != self.centers_m.shape or self.probabilities.ndim != 1:
+            raise ValueError("one probability per altitude class")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """References that look like the photo, nearest first; distances are Euclidean, not squared."""
+
+    reference: NDArray[np.int64]
+    east_m: Floats
+    north_m: Floats
+    heading_deg: Floats
+    distance: Floats
+    cell: NDArray[np.int64]
+    epsg: int
+
+    def __post_init__(self) -> None:
+        columns = (self.east_m, self.north_m, self.heading_deg, self.distance)
+        n = self.reference.size
+        if any(c.shape != (n,) for c in columns) or self.cell.shape != (n, 2):
+            raise ValueError("candidate arrays must be parallel")
+        if np.any(np.diff(self.distance) < 0):
+            raise ValueError("candidates must come nearest first")
+
+    def __len__(self) -> int:
+        return int(self.reference.size)
+
+    def point(self, rank: int) -> Point:
+        """Where the candidate of this rank (0 = nearest) lies."""
+        return Point(float(self.east_m[rank]), float(self.north_m[rank]), self.epsg)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Fix:
+    """The answer for one photo: a position with its reasons, or "no fix" with its reason."""
+
+    photo: str
+    status: Literal["fix", "no_fix"]
+    position: Point | None
+    altitude: AltitudeEstimate | None = None
+    altitude_m: float | None = None
+    gsd_m: float | None = None
+    heading_deg: float | None = None
+    candidates: Candidates | None = None
+    weights: Floats | None = None
+    confidence: float | None = None
+    radius95_m: float | None = None
+    covariance_m2: Floats | None = None
+    hypotheses: tuple[Fix, ...] = ()
+    reason: str | None = None
+    crop_clamped: bool = False
+    warnings: tuple[str, ...] = ()
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if (self.status == "fix") != (self.position is not None):
+            raise ValueError("a fix has a position and no fix has none")
+        if self.status == "no_fix" and not self.reason:
+            raise ValueError("no fix needs a reason")
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of ``nadirfix locate``: every field is always there, unknown is null."""
+        place = self.position
+        lon, lat = place.lonlat if place else (None, None)
+        return {
+            "photo": self.photo,
+            "status": self.status,
+            "lon": lon,
+            "lat": lat,
+            "easting_m": place.east_m if place else None,
+            "northing_m": place.north_m if place else None,
+            "epsg": place.epsg if place else None,
+            "altitude_m": self.altitude_m,
+            "gsd_m": self.gsd_m,
+            "heading_deg": self.heading_deg,
+            "confidence": self.confidence,
+            "radius95_m": self.radius95_m,
+            "reason": self.reason,
+            "crop_clamped": self.crop_clamped,
+            "warnings": list(self.warnings),
+            "candidates": self._candidate_rows(),
+            "timings_ms": dict(self.timings_ms),
+        }
+
+    def _candidate_rows(self) -> list[dict[str, Any]]:
+        found = self.candidates
+        if found is None:
+            return []
+        return [self._candidate_row(found, i) for i in range(len(found))]
+
+    def _candidate_row(self, found: Candidates, i: int) -> dict[str, Any]:
+        place = found.point(i)
+        lon, lat = place.lonlat
+        return {
+            "rank": i + 1,
+            "lon": lon,
+            "lat": lat,
+            "easting_m": place.east_m,
+            "northing_m": place.north_m,
+            "heading_deg": float(found.heading_deg[i]),
+            "distance": float(found.distance[i]),
+            "weight": None if self.weights is None else float(self.weights[i]),
+            "cell": [int(v) for v in found.cell[i]],
+        }
+
+
+def is_utm(epsg: int) -> bool:
+    """Whether this code is a WGS 84 / UTM zone."""
+    return 32601 <= epsg <= 32660 or 32701 <= epsg <= 32760
+
+
+def utm_epsg(lon_deg: float, lat_deg: float) -> int:
+    """The UTM zone a place belongs to, with the zones widened for Norway and Svalbard."""
+    if not (-180 <= lon_deg <= 180 and -80 <= lat_deg <= 84):
+        raise _bad_point(
+            f"longitude {lon_deg}, latitude {lat_deg}",
+            "give longitude first, in degrees; UTM ends at 80° S and 84° N",
+        )
+    zone = min(int((lon_deg + 180) // 6) + 1, 60)
+    if 56 <= lat_deg < 64 and 3 <= lon_deg < 12:
+        zone = 32
+    elif lat_deg >= 72 and 0 <= lon_deg < 42:
+        zone = 31 if lon_deg < 9 else 33 if lon_deg < 21 else 35 if lon_deg < 33 else 37
+    return (32600 if lat_deg >= 0 else 32700) + zone
+
+
+def _bad_point(seen: str, do: str) -> InputError:
+    return InputError("point.invalid", "this is not a place in UTM", seen=seen, do=do)
+
+
+@lru_cache(maxsize=64)
+def _from_lonlat(epsg: int) -> pyproj.Transformer:
+    import pyproj
+
+    try:
+        return pyproj.Transformer.from_crs(4326, epsg, always_xy=True)
+    except pyproj.exceptions.CRSError as error:
+        raise _bad_point(f"EPSG:{epsg}", "give the EPSG code of a projected system") from error

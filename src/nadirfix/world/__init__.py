@@ -1,0 +1,1 @@
+"""A procedural place at two dates: the embedded default and the test bed."""
