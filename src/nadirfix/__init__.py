@@ -1,3 +1,76 @@
 """Where was this drone photo taken, and from how high? From the picture and a map alone."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nadirfix.camera import Camera
+    from nadirfix.errors import (
+        BundleError,
+        InputError,
+        MapError,
+        NadirfixError,
+        OutputError,
+        TrainingError,
+        WeightsError,
+    )
+    from nadirfix.geo.geomap import GeoMap
+    from nadirfix.geo.texture import Texture
+    from nadirfix.options import LocateOptions, Recipe, load_recipe
+    from nadirfix.types import AltitudeEstimate, Candidates, Fix, Point, View
+
+__all__ = [
+    "AltitudeEstimate",
+    "BundleError",
+    "Camera",
+    "Candidates",
+    "Fix",
+    "GeoMap",
+    "InputError",
+    "LocateOptions",
+    "MapError",
+    "NadirfixError",
+    "OutputError",
+    "Point",
+    "Recipe",
+    "Texture",
+    "TrainingError",
+    "View",
+    "WeightsError",
+    "load_recipe",
+]
+
 __version__ = "0.1.0"
+
+_NAMES_BY_HOME = {
+    "camera": ("Camera",),
+    "errors": (
+        "BundleError",
+        "InputError",
+        "MapError",
+        "NadirfixError",
+        "OutputError",
+        "TrainingError",
+        "WeightsError",
+    ),
+    "geo.geomap": ("GeoMap",),
+    "geo.texture": ("Texture",),
+    "options": ("LocateOptions", "Recipe", "load_recipe"),
+    "types": ("AltitudeEstimate", "Candidates", "Fix", "Point", "View"),
+}
+_HOME = {name: home for home, names in _NAMES_BY_HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first asked for, so that importing nadirfix costs nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
