@@ -1,0 +1,14 @@
+"""What every test shares: repeatable property tests, and one thread per worker on a small machine."""
+
+import os
+
+from hypothesis import settings
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers already fill the cores; threads on top of them only get in each other's way.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+# A shared machine is slow at times: a deadline would fail good code. Same examples on every run.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.load_profile("repeatable")

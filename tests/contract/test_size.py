@@ -1,0 +1,39 @@
+"""Small modules, small functions."""
+
+import ast
+from collections.abc import Callable, Iterator
+from statistics import median
+
+import pytest
+from sources import module_path, modules
+
+MODULE_LINES = 300
+FUNCTION_LINES = 40
+MEDIAN_LINES = 9
+
+
+def functions(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, body_lines(node)
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines from the first statement after the docstring to the end."""
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return (function.end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_modules_and_functions_stay_small(name: str) -> None:
+    lines = len(module_path(name).read_text(encoding="utf-8").splitlines())
+    assert lines <= MODULE_LINES, f"{name} has {lines} lines"
+    long = {f: n for f, n in functions(modules()[name]) if n > FUNCTION_LINES}
+    assert not long, f"{name}: {long}"
+
+
+def test_median_function_is_short(record_property: Callable[[str, object], None]) -> None:
+    lengths = [n for tree in modules().values() for _, n in functions(tree)]
+    record_property("median_function_lines", median(lengths))
+    print(f"{len(lengths)} functions, median {median(lengths)} lines, longest {max(lengths)}")
+    assert median(lengths) <= MEDIAN_LINES
