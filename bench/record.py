@@ -1,0 +1,80 @@
+"""Results that say where they come from: date, commit, machine, versions."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from nadirfix.output import atomic_file
+
+__all__ = ["record"]
+
+RESULTS = Path(__file__).parent / "results"
+LIBRARIES = ("nadirfix", "numpy", "opencv-python-headless", "rasterio", "pyproj", "torch", "onnxruntime")
+
+
+def record(name: str, payload: dict[str, Any], out_dir: Path = RESULTS) -> Path:
+    """Write ``out_dir/name.json`` with the payload (its seed included) under "results"."""
+    target = out_dir / f"{name}.json"
+    made = {"date": datetime.now(UTC).isoformat(timespec="seconds"), **_commit()}
+    whole = {"name": name, **made, "machine": machine(), "results": payload}
+    with atomic_file(target) as scratch:
+        scratch.write_text(json.dumps(whole, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    return target
+
+
+def machine() -> dict[str, Any]:
+    """What this ran on."""
+    return {
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_gb": _memory_gb(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "libraries": {name: found for name in LIBRARIES if (found := _version(name))},
+    }
+
+
+def _commit() -> dict[str, Any]:
+    head, changes = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")
+    return {"commit": head, "clean": None if changes is None else changes == ""}
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", *arguments], check=False, cwd=RESULTS.parent, capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _processor() -> str:
+    """The processor's name; Linux tells it in /proc only."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _memory_gb() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
