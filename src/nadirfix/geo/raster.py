@@ -1,0 +1,232 @@
+"""One map file: its pixels as RGB, its holes as a mask, its place on earth.
+
+Everything GDAL opens goes through here. A level is read from the file's own overviews where it has them and
+halved from the next finer one where it has not.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.errors import MapError
+from nadirfix.geo.colour import Bytes, rgb_converter
+from nadirfix.geo.crs import plane_crs, transform
+from nadirfix.geo.render import Window, halve
+from nadirfix.options import RenderOptions
+
+__all__ = ["Raster"]
+
+Floats = NDArray[np.float64]
+
+#: Pixels read from a file at a time.
+_STRIP_PIXELS = 8_000_000
+
+
+class Raster:
+    """A georeferenced picture on disk, read by windows; safe to use from several threads."""
+
+    def __init__(self, path: str, *, options: RenderOptions) -> None:
+        self.path, self._options = path, options
+        self._local, self._opened, self._lock = threading.local(), list[Any](), threading.Lock()
+        with self._reading():
+            dataset = self._dataset(0)
+            self.width, self.height = dataset.width, dataset.height
+            self.affine = _affine(dataset, path)
+            self.wkt = plane_crs(dataset.crs.to_wkt() if dataset.crs else "", seen=path)
+            self._degrees = bool(dataset.crs.is_geographic)
+            self._scales = [(1.0, 1.0), *self._overview_scales(dataset)]
+            self._holes = any("all_valid" not in {f.name for f in flags} for flags in dataset.mask_flag_enums)
+            self._check_content(dataset)
+            self._to_rgb: Callable[[NDArray[Any]], Bytes] = rgb_converter(dataset, path)
+        self.level_count = 1 + max(0, math.floor(math.log2(max(self.width, self.height))))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            for dataset in self._opened:
+                dataset.close()
+            self._opened.clear()
+            self._local = threading.local()
+
+    def center(self) -> tuple[float, float]:
+        """The middle of the picture in its own coordinates."""
+        return self._at(self.width / 2, self.height / 2)
+
+    def border(self) -> tuple[Floats, Floats]:
+        """Points all around the picture's edge, in its own coordinates."""
+        steps = np.linspace(0, 1, 17)
+        nothing, whole = np.zeros(17), np.ones(17)
+        col = np.concatenate([steps, whole, steps, nothing]) * self.width
+        row = np.concatenate([nothing, steps, whole, steps]) * self.height
+        return self._at(col, row)
+
+    def pixel_from_ground(self, east_m: Floats, north_m: Floats, epsg: int) -> tuple[Floats, Floats]:
+        """Column and row (level 0, pixel corners at whole numbers) of places in a UTM zone."""
+        x, y = transform(f"EPSG:{epsg}", self.wkt, east_m, north_m)
+        if self._degrees:  # a map across the date line counts on past 180
+            x = x + 360.0 * np.round((self.center()[0] - x) / 360.0)
+        a, b, c, d, e, f = self.affine
+        det = a * e - b * d
+        return (e * (x - c) - b * (y - f)) / det, (a * (y - f) - d * (x - c)) / det
+
+    def read(self, level: int, cols: tuple[float, float], rows: tuple[float, float]) -> Window | None:
+        """The piece of a level that covers these level-0 columns and rows; None when it is off the map."""
+        overview = self._overview_for(level)
+        col_scale, row_scale = self._scales[overview]
+        times = round(math.log2(2**level / col_scale))
+        with self._reading():
+            dataset = self._dataset(overview)
+            left, right = _span(cols, col_scale, times, dataset.width)
+            top, bottom = _span(rows, row_scale, times, dataset.height)
+            if left >= right or top >= bottom:
+                return None
+            pixels, mask = self._read_halved(dataset, (left, right), (top, bottom), times)
+        step = 2**times
+        return Window(pixels, mask, left * col_scale, top * row_scale, col_scale * step, row_scale * step)
+
+    def _read_halved(
+        self, dataset: Any, cols: tuple[int, int], rows: tuple[int, int], times: int
+    ) -> tuple[Bytes, Bytes]:
+        """A window halved so many times, read in strips so that memory stays small."""
+        block = 2**times
+        strip = max(block, _STRIP_PIXELS // (cols[1] - cols[0]) // block * block)
+        parts = []
+        for top in range(rows[0], rows[1], strip):
+            part = self._read_full(dataset, cols, (top, min(top + strip, rows[1])))
+            for _ in range(times):
+                part = halve(*part)
+            parts.append(part)
+        return np.concatenate([p for p, _ in parts]), np.concatenate([m for _, m in parts])
+
+    def _read_full(self, dataset: Any, cols: tuple[int, int], rows: tuple[int, int]) -> tuple[Bytes, Bytes]:
+        from rasterio.windows import Window as FileWindow
+
+        window = FileWindow(cols[0], rows[0], cols[1] - cols[0], rows[1] - rows[0])
+        pixels = self._to_rgb(dataset.read(window=window))
+        if not self._holes:
+            return pixels, np.full(pixels.shape[:2], 255, np.uint8)
+        cover = dataset.dataset_mask(window=window)
+        return pixels, np.where(cover > 127, 255, 0).astype(np.uint8)
+
+    def _check_content(self, dataset: Any) -> None:
+        """A map without a single valid pixel is an error, found quickly where there are some."""
+        if not self._holes:
+            return
+        shape = (min(512, self.height), min(512, self.width))
+        if dataset.dataset_mask(out_shape=shape).any():
+            return
+        if not any(dataset.dataset_mask(window=w).any() for _, w in dataset.block_windows(1)):
+            raise MapError(
+                "map.all_nodata",
+                "the map holds no data at all",
+                seen=f"{self.path}: {self.width} x {self.height} px, every one nodata or masked",
+                do="check its nodata value and its mask or alpha band (gdalinfo -stats MAP)",
+            )
+
+    def _overview_for(self, level: int) -> int:
+        """The coarsest overview that is still no coarser than the level."""
+        fitting = [i for i, (scale, _) in enumerate(self._scales) if scale <= 2**level * 1.02]
+        return max(fitting, key=lambda i: self._scales[i][0])
+
+    def _overview_scales(self, dataset: Any) -> Iterator[tuple[float, float]]:
+        for i in range(len(dataset.overviews(1))):
+            smaller = self._dataset(i + 1)
+            yield self.width / smaller.width, self.height / smaller.height
+
+    def _at(self, col: Any, row: Any) -> tuple[Any, Any]:
+        a, b, c, d, e, f = self.affine
+        return a * col + b * row + c, d * col + e * row + f
+
+    def _dataset(self, overview: int) -> Any:
+        """A handle for this thread alone; GDAL's are not to be shared."""
+        handles = self._local.__dict__.setdefault("handles", {})
+        if overview not in handles:
+            handles[overview] = _open(self.path, overview)
+            with self._lock:
+                self._opened.append(handles[overview])
+        return handles[overview]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """GDAL's errors become ours; its block cache stays small."""
+        import rasterio
+        from rasterio.errors import RasterioError
+
+        try:
+            with rasterio.Env(GDAL_CACHEMAX=self._options.gdal_cache_mb, GDAL_NUM_THREADS=1):
+                yield
+        except RasterioError as error:
+            raise _unreadable(self.path, str(error.__cause__ or error)) from error
+
+
+def _open(path: str, overview: int) -> Any:
+    import rasterio
+    from rasterio.errors import NotGeoreferencedWarning
+
+    _check_file(path)
+    extra = {"overview_level": overview - 1} if overview else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+        dataset = rasterio.open(path, **extra)
+    if not dataset.count:
+        inside = ", ".join(dataset.subdatasets[:3]) or "nothing"
+        dataset.close()
+        raise _empty(path, f"no bands; inside: {inside}")
+    return dataset
+
+
+def _check_file(path: str) -> None:
+    """What is plainly wrong with a path is said before GDAL is asked; GDAL's own names pass."""
+    file = Path(path)
+    if file.is_dir() and not any(file.iterdir()):
+        raise _unreadable(path, "an empty folder")
+    if file.is_file() and file.stat().st_size == 0:
+        raise _empty(path, "0 bytes")
+    looks_like_file = "://" not in path and ":" not in path[2:] and not path.lstrip().startswith("<")
+    if looks_like_file and not path.startswith("/vsi") and not file.exists():
+        raise MapError("map.missing", "there is no such map", seen=path, do="check the path of the map file")
+
+
+def _affine(dataset: Any, path: str) -> tuple[float, float, float, float, float, float]:
+    t = dataset.transform
+    if t.is_identity or abs(t.determinant) < 1e-20:
+        points = len(dataset.gcps[0])
+        raise MapError(
+            "map.no_transform",
+            "the map does not say where its pixels lie",
+            seen=f"{path}: no geotransform" + (f", {points} ground control points" if points else ""),
+            do="georeference it first; with control points, gdalwarp MAP OUT.tif does it",
+        )
+    return t.a, t.b, t.c, t.d, t.e, t.f
+
+
+def _span(limits: tuple[float, float], scale: float, times: int, size: int) -> tuple[int, int]:
+    """Whole pixels of an overview that cover the limits, in steps that can be halved so many times."""
+    block, spare = 2**times, 2
+    low = math.floor(limits[0] / scale / block - spare) * block
+    high = math.ceil(limits[1] / scale / block + spare) * block
+    return max(low, 0), min(high, size)
+
+
+def _empty(path: str, seen: str) -> MapError:
+    return MapError(
+        "map.empty", "the map holds no picture", seen=f"{path}: {seen}", do="name a raster file with pixels"
+    )
+
+
+def _unreadable(path: str, seen: str) -> MapError:
+    return MapError(
+        "map.unreadable",
+        "the map cannot be read",
+        seen=f"{path}: {seen}",
+        do="check that it is a whole raster file that GDAL opens (gdalinfo MAP)",
+    )
