@@ -21,7 +21,7 @@ def module_name(path: Path) -> str:
 def modules() -> dict[str, ast.Module]:
     """Every module of the package with its syntax tree."""
     paths = sorted(PACKAGE.rglob("*.py"))
-    return {module_name(p): ast.parse(p.read_text(encoding="utf-8")) for p in paths}
+    return {module_name(p): ast.parse(p.read_text(encoding="utf-8"), str(p)) for p in paths}
 
 
 def module_path(name: str) -> Path:
