@@ -46,6 +46,7 @@ HTTP_STATUS: dict[str, int] = {
     "map.empty": 422,
     "map.too_small": 422,
     "map.all_nodata": 422,
+    "map.outside": 422,
     "map.outside_utm": 422,
     "texture.unreadable": 422,
     "bundle.missing": 404,

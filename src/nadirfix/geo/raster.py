@@ -59,7 +59,7 @@ class Raster:
 
     def center(self) -> tuple[float, float]:
         """The middle of the picture in its own coordinates."""
-        return self._at(self.width / 2, self.height / 2)
+        return self.at(self.width / 2, self.height / 2)
 
     def border(self) -> tuple[Floats, Floats]:
         """Points all around the picture's edge, in its own coordinates."""
@@ -67,7 +67,7 @@ class Raster:
         nothing, whole = np.zeros(17), np.ones(17)
         col = np.concatenate([steps, whole, steps, nothing]) * self.width
         row = np.concatenate([nothing, steps, whole, steps]) * self.height
-        return self._at(col, row)
+        return self.at(col, row)
 
     def pixel_from_ground(self, east_m: Floats, north_m: Floats, epsg: int) -> tuple[Floats, Floats]:
         """Column and row (level 0, pixel corners at whole numbers) of places in a UTM zone."""
@@ -92,6 +92,11 @@ class Raster:
             pixels, mask = self._read_halved(dataset, (left, right), (top, bottom), times)
         step = 2**times
         return Window(pixels, mask, left * col_scale, top * row_scale, col_scale * step, row_scale * step)
+
+    def read_pixels(self, cols: tuple[int, int], rows: tuple[int, int]) -> tuple[Bytes, Bytes]:
+        """RGB pixels and mask of a window, as fine as the file has them."""
+        with self._reading():
+            return self._read_halved(self._dataset(0), cols, rows, 0)
 
     def _read_halved(
         self, dataset: Any, cols: tuple[int, int], rows: tuple[int, int], times: int
@@ -133,8 +138,11 @@ class Raster:
             )
 
     def _overview_for(self, level: int) -> int:
-        """The coarsest overview that is still no coarser than the level."""
-        fitting = [i for i, (scale, _) in enumerate(self._scales) if scale <= 2**level * 1.02]
+        """The overview one step finer than the level.
+
+        Overviews come with all kinds of kernels and compression; the last step is always our own.
+        """
+        fitting = [i for i, (scale, _) in enumerate(self._scales) if scale <= max(1.0, 2**level * 0.51)]
         return max(fitting, key=lambda i: self._scales[i][0])
 
     def _overview_scales(self, dataset: Any) -> Iterator[tuple[float, float]]:
@@ -142,7 +150,8 @@ class Raster:
             smaller = self._dataset(i + 1)
             yield self.width / smaller.width, self.height / smaller.height
 
-    def _at(self, col: Any, row: Any) -> tuple[Any, Any]:
+    def at(self, col: Any, row: Any) -> tuple[Any, Any]:
+        """Coordinates, in the file's own system, of columns and rows."""
         a, b, c, d, e, f = self.affine
         return a * col + b * row + c, d * col + e * row + f
 

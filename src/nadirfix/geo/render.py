@@ -86,7 +86,7 @@ def supersample(ratio: float, options: RenderOptions) -> int:
 
 def pyramid_level(ratio: float, level_count: int, options: RenderOptions) -> int:
     """The coarsest level whose pixels are still no larger than the samples' spacing."""
-    wanted = math.floor(math.log2(max(ratio * 2.0 / options.supersample, 1e-9)))
+    wanted = math.floor(math.log2(max(ratio / max(1.0, options.supersample / 2), 1e-9)))
     return min(max(wanted, 0), level_count - 1)
 
 
