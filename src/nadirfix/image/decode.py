@@ -1,0 +1,143 @@
+"""Photos as pixels: any common format, upright, eight bits of red, green and blue.
+
+The size is checked before anything is decoded, so that a small file cannot ask for all memory.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from nadirfix.errors import InputError
+
+__all__ = ["Photo", "decode", "open_photo"]
+
+#: A photo on disk, or its bytes.
+Photo = Path | str | bytes
+
+_DO_OPEN = "give a JPEG, PNG, TIFF or WebP photo"
+#: What Pillow's readers raise on damaged files, besides OSError.
+_DAMAGED = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    IndexError,
+    TypeError,
+    KeyError,
+    struct.error,
+    zlib.error,
+)
+#: Depths sensors deliver: the brightest value tells which one a 16-bit file really uses.
+_WHITE_LEVELS = tuple(2**bits - 1 for bits in (8, 10, 12, 14, 16, 24, 32))
+
+
+def decode(photo: Photo, *, max_pixels: int) -> NDArray[np.uint8]:
+    """The photo upright as (height, width, 3) RGB bytes, or a clear error.
+
+    Transparent parts come out black. Grey of more than eight bits is scaled so that the smallest common
+    sensor depth that holds its brightest pixel becomes white.
+    """
+    with open_photo(photo) as image:
+        _check_size(image, photo, max_pixels)
+        try:
+            upright = _upright(image)
+            return np.array(_rgb(upright), dtype=np.uint8)
+        except _DAMAGED as error:
+            do = "copy it from the camera again; it may have been cut short"
+            raise _unreadable(photo, f"damaged ({error})", do) from error
+
+
+@contextmanager
+def open_photo(photo: Photo) -> Iterator[Image.Image]:
+    """The opened photo with only its header read."""
+    _check_there(photo)
+    try:
+        image = Image.open(io.BytesIO(photo) if isinstance(photo, bytes) else photo)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise _too_large(photo, str(error)) from error
+    except UnidentifiedImageError as error:
+        raise _unreadable(photo, "not a picture in a known format", _DO_OPEN) from error
+    except _DAMAGED as error:
+        raise _unreadable(photo, f"damaged ({error})", _DO_OPEN) from error
+    with image:
+        yield image
+
+
+def _check_there(photo: Photo) -> None:
+    size = len(photo) if isinstance(photo, bytes) else _file_size(Path(photo))
+    if size == 0:
+        raise _unreadable(photo, "empty, 0 bytes", _DO_OPEN)
+
+
+def _file_size(path: Path) -> int:
+    if not path.exists():
+        do = "check the path; it is relative to the folder you are in"
+        raise InputError("photo.missing", "the photo is not there", seen=str(path), do=do)
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "not a plain file"
+        raise _unreadable(path, kind, "name a photo file")
+    return path.stat().st_size
+
+
+def _check_size(image: Image.Image, photo: Photo, max_pixels: int) -> None:
+    width_px, height_px = image.size
+    if width_px * height_px > max_pixels:
+        raise _too_large(photo, f"{width_px} × {height_px} px, limit {max_pixels:,} pixels")
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """The picture as it was held; TIFF readers turn it themselves while loading."""
+    image.load()
+    return ImageOps.exif_transpose(image)
+
+
+def _rgb(image: Image.Image) -> Image.Image | NDArray[np.uint8]:
+    if image.mode == "RGB":
+        return image
+    if image.mode in ("I", "F") or image.mode.startswith("I;"):
+        return _grey_from_deep(np.asarray(image))
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        return _on_black(image)
+    return image.convert("RGB")
+
+
+def _on_black(image: Image.Image) -> Image.Image:
+    """Under full transparency lies whatever a program left there; black is at least always the same."""
+    ground = Image.new("RGBA", image.size, "black")
+    return Image.alpha_composite(ground, image.convert("RGBA")).convert("RGB")
+
+
+def _grey_from_deep(values: NDArray[np.generic]) -> NDArray[np.uint8]:
+    deep = np.nan_to_num(values.astype(np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    grey = np.rint(np.clip(deep / _white(float(deep.max()), values.dtype), 0, 1) * 255).astype(np.uint8)
+    return np.repeat(grey[:, :, None], 3, axis=2)
+
+
+def _white(brightest: float, dtype: np.dtype[np.generic]) -> float:
+    if dtype.kind == "f" and brightest <= 1:
+        return 1.0
+    return float(next((level for level in _WHITE_LEVELS if brightest <= level), brightest))
+
+
+def _name(photo: Photo) -> str:
+    return f"{len(photo)} bytes" if isinstance(photo, bytes) else str(photo)
+
+
+def _unreadable(photo: Photo, why: str, do: str) -> InputError:
+    return InputError("photo.unreadable", "the photo cannot be read", seen=f"{_name(photo)} ({why})", do=do)
+
+
+def _too_large(photo: Photo, why: str) -> InputError:
+    do = "make it smaller first, and scale the camera's focal length with it"
+    return InputError(
+        "photo.too_large", "the photo has too many pixels", seen=f"{_name(photo)} ({why})", do=do
+    )

@@ -1,0 +1,249 @@
+"""What a photo says about itself: camera, orientation, and where the drone thought it was.
+
+EXIF and XMP are read by Pillow. Nothing is ever invented: what is missing or makes no sense stays unknown,
+and ``notes`` says in words what and why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+from PIL import ExifTags, Image
+
+from nadirfix.camera import Camera
+from nadirfix.errors import InputError
+from nadirfix.image.decode import Photo, open_photo
+from nadirfix.image.focal import FocalTags, Size, camera_from_tags, same_shape
+
+__all__ = ["ChosenCamera", "PhotoTags", "choose_camera", "read_tags"]
+
+#: Yaw, pitch and roll of the camera as DJI and Autel, and as Parrot spell them.
+_GIMBALS = (
+    ("GimbalYawDegree", "GimbalPitchDegree", "GimbalRollDegree"),
+    ("CameraYawDegree", "CameraPitchDegree", "CameraRollDegree"),
+)
+_TURNED = range(5, 9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhotoTags:
+    """What a photo's tags tell; sizes and camera are those of the upright picture.
+
+    ``relative_altitude_m`` is above the take-off point, which need not be the ground below. Gimbal pitch is
+    −90 straight down. ``lonlat`` is where the drone was, not the middle of the picture.
+    """
+
+    width_px: int
+    height_px: int
+    camera: Camera | None = None
+    camera_source: str = ""
+    orientation: int = 1
+    relative_altitude_m: float | None = None
+    gimbal_yaw_deg: float | None = None
+    gimbal_pitch_deg: float | None = None
+    gimbal_roll_deg: float | None = None
+    lonlat: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def heading_deg(self) -> float | None:
+        """Where the top of a straight-down photo points: there yaw and roll turn about the same axis."""
+        if self.gimbal_yaw_deg is None:
+            return None
+        return (self.gimbal_yaw_deg + (self.gimbal_roll_deg or 0.0)) % 360
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCamera:
+    """The camera a photo is measured with, where it came from, and what the pilot should know about it."""
+
+    camera: Camera
+    source: str
+    warnings: tuple[str, ...] = ()
+
+
+def read_tags(photo: Photo) -> PhotoTags:
+    """Everything a photo's tags tell about its camera and its pose."""
+    with open_photo(photo) as image:
+        notes: list[str] = []
+        exif, xmp = _exif(image, notes), _xmp(image, notes)
+        orientation = _orientation(exif, notes)
+        stored = _stored_size(image, orientation)
+        camera, source, camera_notes = camera_from_tags(_focal_tags(exif, xmp), stored)
+        gimbal = _gimbal(xmp, notes)
+        turned = orientation in _TURNED
+        return PhotoTags(
+            width_px=stored[1] if turned else stored[0],
+            height_px=stored[0] if turned else stored[1],
+            camera=camera.turned() if camera and turned else camera,
+            camera_source=source,
+            orientation=orientation,
+            relative_altitude_m=_finite(xmp, "RelativeAltitude", notes),
+            gimbal_yaw_deg=gimbal[0],
+            gimbal_pitch_deg=gimbal[1],
+            gimbal_roll_deg=gimbal[2],
+            lonlat=_lonlat(exif, notes),
+            notes=(*notes, *camera_notes),
+        )
+
+
+def choose_camera(tags: PhotoTags, *, explicit: Camera | None, nominal: Camera | None) -> ChosenCamera:
+    """The camera to measure a photo with: the one given, else the photo's own, else the nominal one."""
+    if explicit is not None:
+        return ChosenCamera(_fitted(explicit, tags), "--camera")
+    if tags.camera is not None:
+        return ChosenCamera(tags.camera, tags.camera_source, tags.notes)
+    if nominal is None:
+        raise InputError(
+            "camera.unknown",
+            "the photo does not say what its camera is",
+            seen="; ".join(tags.notes) or "no camera tags",
+            do="give --camera as WIDTHxHEIGHT@FOCAL in pixels",
+        )
+    warning = f"the photo does not say what its camera is; the nominal camera {nominal.spec} was assumed"
+    return ChosenCamera(_fitted(nominal, tags), "nominal", (*tags.notes, warning))
+
+
+def _fitted(camera: Camera, tags: PhotoTags) -> Camera:
+    """The camera at the photo's own size; a picture of another shape is not this camera's."""
+    size = (tags.width_px, tags.height_px)
+    if same_shape(size, (camera.width_px, camera.height_px)):
+        return camera.resized(*size)
+    raise InputError(
+        "camera.invalid",
+        "the photo's shape is not the camera's",
+        seen=f"photo {size[0]}x{size[1]}, camera {camera.spec}",
+        do="give --camera for the size of this photo",
+    )
+
+
+def _exif(image: Image.Image, notes: list[str]) -> dict[str, Any]:
+    """All EXIF tags that matter here, by name; a damaged block counts as none."""
+    try:
+        base = image.getexif()
+        groups = (base, base.get_ifd(ExifTags.IFD.Exif))
+        named = {ExifTags.TAGS.get(k, ""): v for group in groups for k, v in group.items()}
+        gps = {ExifTags.GPSTAGS.get(k, ""): v for k, v in base.get_ifd(ExifTags.IFD.GPSInfo).items()}
+    except Exception as error:  # Pillow's EXIF reader raises many kinds on damaged blocks
+        notes.append(f"the EXIF block is damaged ({type(error).__name__}) and was not used")
+        return {}
+    return {**named, **gps}
+
+
+def _xmp(image: Image.Image, notes: list[str]) -> dict[str, str]:
+    """All XMP values by their name without prefix, be they attributes or elements."""
+    try:
+        packet = image.getxmp()
+    except (ParseError, ValueError, RecursionError) as error:  # defusedxml's refusals are ValueErrors
+        notes.append(f"the XMP block is damaged or unsafe ({type(error).__name__}) and was not used")
+        return {}
+    values: dict[str, str] = {}
+    for name, text in _leaves("", packet):
+        values.setdefault(name, text)
+    return values
+
+
+def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(name if key == "text" else str(key), inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(name, inner)
+    elif isinstance(value, str):
+        yield name, value
+
+
+def _orientation(exif: Mapping[str, Any], notes: list[str]) -> int:
+    value = exif.get("Orientation", 1)
+    if value in range(1, 9):
+        return int(value)
+    notes.append(f"Orientation is {value!r}, which means nothing; the photo was taken as upright")
+    return 1
+
+
+def _stored_size(image: Image.Image, orientation: int) -> Size:
+    """The size before turning upright; for TIFF Pillow has already swapped it."""
+    width_px, height_px = image.size
+    swapped = image.format == "TIFF" and orientation in _TURNED
+    return (height_px, width_px) if swapped else (width_px, height_px)
+
+
+def _focal_tags(exif: Mapping[str, Any], xmp: Mapping[str, str]) -> FocalTags:
+    center = (_number(xmp, "CalibratedOpticalCenterX"), _number(xmp, "CalibratedOpticalCenterY"))
+    unit = _number(exif, "FocalPlaneResolutionUnit")
+    return FocalTags(
+        declared=_declared(exif),
+        calibrated_px=_number(xmp, "CalibratedFocalLength"),
+        optical_center_px=None if center[0] is None or center[1] is None else (center[0], center[1]),
+        focal_mm=_number(exif, "FocalLength"),
+        plane_x=_number(exif, "FocalPlaneXResolution"),
+        plane_y=_number(exif, "FocalPlaneYResolution"),
+        plane_unit=None if unit is None or math.isnan(unit) else int(unit),
+        focal_35mm=_number(exif, "FocalLengthIn35mmFilm"),
+    )
+
+
+def _declared(exif: Mapping[str, Any]) -> Size | None:
+    """The size the camera wrote down; it stays when a program makes the picture smaller."""
+    size = exif.get("ExifImageWidth"), exif.get("ExifImageHeight")
+    return size if all(isinstance(v, int) and v > 0 for v in size) else None  # type: ignore[return-value]
+
+
+def _gimbal(xmp: Mapping[str, str], notes: list[str]) -> tuple[float | None, float | None, float | None]:
+    """Yaw, pitch and roll; all zero is what a drone writes when it does not know."""
+    spelled = next((names for names in _GIMBALS if any(n in xmp for n in names)), None)
+    if spelled is None:
+        return None, None, None
+    yaw, pitch, roll = (_finite(xmp, name, notes) for name in spelled)
+    known = [angle for angle in (yaw, pitch, roll) if angle is not None]
+    if known and not any(known):
+        notes.append(
+            "yaw, pitch and roll of the camera are all zero, which drones write when they do not know"
+        )
+        return None, None, None
+    return yaw, pitch, roll
+
+
+def _lonlat(exif: Mapping[str, Any], notes: list[str]) -> tuple[float, float] | None:
+    if "GPSLatitude" not in exif or "GPSLongitude" not in exif:
+        return None
+    lon_deg = _degrees(exif["GPSLongitude"], exif.get("GPSLongitudeRef"), "W")
+    lat_deg = _degrees(exif["GPSLatitude"], exif.get("GPSLatitudeRef"), "S")
+    real = abs(lon_deg) <= 180 and abs(lat_deg) <= 90 and (lon_deg, lat_deg) != (0, 0)
+    if real:
+        return lon_deg, lat_deg
+    notes.append(f"GPS longitude {lon_deg:g} and latitude {lat_deg:g} are no place a drone flies")
+    return None
+
+
+def _degrees(parts: Any, reference: Any, negative: str) -> float:
+    """Degrees, minutes and seconds as one number; NaN where they are not three numbers."""
+    try:
+        degrees, minutes, seconds = (float(p) for p in parts)
+    except (TypeError, ValueError, ZeroDivisionError):
+        return math.nan
+    size = degrees + minutes / 60 + seconds / 3600
+    return -size if str(reference).strip("\0 ").upper() == negative else size
+
+
+def _finite(values: Mapping[str, Any], name: str, notes: list[str]) -> float | None:
+    number = _number(values, name)
+    if number is not None and not math.isfinite(number):
+        notes.append(f"{name} is {values[name]!r}, which is no number, and was not used")
+        return None
+    return number
+
+
+def _number(values: Mapping[str, Any], name: str) -> float | None:
+    """The tag as a number, NaN if it is none, None if it is missing."""
+    if name not in values:
+        return None
+    try:
+        return float(values[name])
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        return math.nan
