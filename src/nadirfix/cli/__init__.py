@@ -1,0 +1,79 @@
+"""The command line: one small file per command; heavy libraries load only inside the command that runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from typing import Annotated
+
+import typer
+
+import nadirfix
+from nadirfix.cli import simulate
+from nadirfix.cli.common import explain
+from nadirfix.errors import NadirfixError
+
+__all__ = ["app", "main"]
+
+_INTERRUPTED = 130
+_REPORT = "https://github.com/nadirfix/nadirfix/issues"
+
+app = typer.Typer(
+    name="nadirfix",
+    help="Where was this drone photo taken, and from how high? From the picture and a map alone.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("simulate")(simulate.simulate)
+
+
+def main() -> int:
+    """Run the command line; every failure ends in one clear line and its own exit number."""
+    # Large photos are expected here; decode() has a limit of its own, named in pixels.
+    warnings.filterwarnings("ignore", message="Image size .* exceeds limit")
+    try:
+        app()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except NadirfixError as error:
+        return _fail(explain(error), error.exit_number)
+    except Exception as error:  # the last net: nobody should have to read a traceback
+        return _fail(explain(_unexpected(error)), NadirfixError.exit_number)
+    return 0
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"nadirfix {nadirfix.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _nadirfix(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and stop.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Where was this drone photo taken, and from how high? From the picture and a map alone."""
+
+
+def _fail(text: str, exit_number: int) -> int:
+    if os.environ.get("NADIRFIX_DEBUG") == "1":
+        traceback.print_exc()
+    print(text, file=sys.stderr, flush=True)
+    return exit_number
+
+
+def _unexpected(error: Exception) -> NadirfixError:
+    return NadirfixError(
+        "internal.error",
+        "nadirfix did not expect this",
+        seen=f"{type(error).__name__}: {error}",
+        do=f"run it again with NADIRFIX_DEBUG=1 and report what it prints at {_REPORT}",
+    )

@@ -1,0 +1,83 @@
+"""Long work shows how far it is and how long it will still take, on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich import progress as rich_progress
+from rich.console import Console
+
+from nadirfix.output import Progress
+from nadirfix.output import quiet as silent
+
+__all__ = ["PlainProgress", "progress_bar"]
+
+#: A log file wants a line now and then, not a moving bar.
+_PLAIN_EVERY_S = 10.0
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Progress]:
+    """A callback that draws a bar with the time left, writes plain lines into a log, or stays silent."""
+    if quiet:
+        yield silent
+    elif sys.stderr.isatty():
+        with _bar() as bar:
+            yield _Stages(bar).show
+    else:
+        yield PlainProgress(sys.stderr, every_s=_PLAIN_EVERY_S).show
+
+
+def _bar() -> rich_progress.Progress:
+    return rich_progress.Progress(
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TimeElapsedColumn(),
+        rich_progress.TextColumn("left"),
+        rich_progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+
+
+class _Stages:
+    """One line of the bar per stage, in the order they come."""
+
+    def __init__(self, bar: rich_progress.Progress) -> None:
+        self._bar = bar
+        self._tasks: dict[str, rich_progress.TaskID] = {}
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bar.add_task(stage, total=total)
+        self._bar.update(self._tasks[stage], completed=done, total=total)
+
+
+class PlainProgress:
+    """One line when a stage begins, one now and then, one when it is done."""
+
+    def __init__(self, stream: TextIO, *, every_s: float) -> None:
+        self._stream, self._every_s = stream, every_s
+        self._stage, self._began_s, self._said_s = "", 0.0, 0.0
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        """Report that ``done`` of ``total`` steps of a stage are behind us."""
+        now_s = time.monotonic()
+        begins = stage != self._stage
+        if begins:
+            self._stage, self._began_s = stage, now_s
+        if begins or done >= total or now_s - self._said_s >= self._every_s:
+            self._said_s = now_s
+            left = _time_left(now_s - self._began_s, done, total)
+            print(f"{stage} {done}/{total}{left}", file=self._stream, flush=True)
+
+
+def _time_left(spent_s: float, done: int, total: int) -> str:
+    """About how long the rest takes, once there is something to judge by."""
+    if done <= 0 or done >= total or spent_s <= 0:
+        return ""
+    return f", about {spent_s * (total - done) / done:.0f} s left"

@@ -1,0 +1,128 @@
+"""Photos nobody had to fly for: views of a map with noise, tilt and JPEG, and the truth beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.camera import Camera
+from nadirfix.errors import OutputError
+from nadirfix.image.stamp import encode_jpeg
+from nadirfix.manifest import ManifestRow, write_manifest
+from nadirfix.options import SimulateOptions
+from nadirfix.output import Progress, atomic_dir, check_target, quiet
+from nadirfix.types import View
+from nadirfix.world.photo_views import PhotoMap, check_views, plan_views
+
+__all__ = ["Simulated", "simulate_photos"]
+
+#: Rendering waits for the disk and for GDAL: a second thread fills the gaps.
+_THREADS = 2
+_NOISE_STREAM = 2
+_MANIFEST, _PHOTOS = "manifest.csv", "photos"
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What was made: how many photos, and how many of them see less of the map than asked."""
+
+    manifest: Path
+    count: int
+    partial: int
+
+
+def simulate_photos(
+    photo_map: PhotoMap,
+    out_dir: Path,
+    *,
+    camera: Camera,
+    options: SimulateOptions | None = None,
+    views: Sequence[View] | None = None,
+    write_pose: bool = False,
+    overwrite: bool = False,
+    progress: Progress = quiet,
+) -> Simulated:
+    """Photos of a map from random or given views, as one folder with a manifest of the truth.
+
+    Every photo has a random stream of its own, so that it is the same whatever is made before it. Camera tags
+    are always in the photos; where they were taken only when asked, so that nothing leaks into a test.
+    """
+    settings = options or SimulateOptions()
+    _check_out_dir(out_dir, overwrite=overwrite)
+    if views is None:
+        planned = plan_views(photo_map, camera, settings, progress)
+    else:
+        planned = check_views(photo_map, camera, settings, views)
+    maker = _Maker(photo_map, camera, settings, write_pose)
+    with atomic_dir(out_dir, overwrite=overwrite) as scratch:
+        (scratch / _PHOTOS).mkdir()
+        rows = list(_counted(maker.make_all(planned, scratch), len(planned), progress))
+        write_manifest(scratch / _MANIFEST, rows)
+    partial = sum((row.valid_share or 0.0) < settings.valid_share for row in rows)
+    return Simulated(out_dir / _MANIFEST, len(rows), partial)
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    photo_map: PhotoMap
+    camera: Camera
+    options: SimulateOptions
+    write_pose: bool
+
+    def make_all(self, views: Sequence[View], folder: Path) -> Iterator[ManifestRow]:
+        with ThreadPoolExecutor(_THREADS) as pool:
+            yield from pool.map(lambda item: self._make(folder, *item), enumerate(views))
+
+    def _make(self, folder: Path, index: int, view: View) -> ManifestRow:
+        seen = self.photo_map.render(view, self.camera)
+        noisy = _with_noise(seen.pixels, self.options, index)
+        pose = view if self.write_pose else None
+        photo = folder / _PHOTOS / f"{index:06d}.jpg"
+        photo.write_bytes(encode_jpeg(noisy, self.camera, quality=self.options.jpeg_quality, pose=pose))
+        return ManifestRow(
+            photo=photo,
+            point=view.center,
+            altitude_m=view.altitude_m,
+            heading_deg=view.heading_deg,
+            tilt_deg=view.tilt_deg,
+            tilt_toward_deg=view.tilt_toward_deg,
+            valid_share=seen.valid_share,
+        )
+
+
+def _with_noise(pixels: NDArray[np.uint8], options: SimulateOptions, index: int) -> NDArray[np.uint8]:
+    """The picture with Gaussian noise from the photo's own stream."""
+    if options.noise_levels == 0:
+        return pixels
+    stream = np.random.default_rng([options.seed, _NOISE_STREAM, index])
+    noisy = stream.standard_normal(pixels.shape, dtype=np.float32)
+    noisy *= options.noise_levels
+    noisy += pixels
+    return np.clip(np.rint(noisy, out=noisy), 0, 255, out=noisy).astype(np.uint8)
+
+
+def _counted(rows: Iterator[ManifestRow], total: int, progress: Progress) -> Iterator[ManifestRow]:
+    progress("rendering photos", 0, total)
+    for done, row in enumerate(rows, start=1):
+        progress("rendering photos", done, total)
+        yield row
+
+
+def _check_out_dir(out_dir: Path, *, overwrite: bool) -> None:
+    """Refuse early what is there, and never replace a folder that holds anything but simulated photos."""
+    if not out_dir.exists():
+        return
+    check_target(out_dir, overwrite=overwrite)
+    held = {path.name for path in out_dir.iterdir()} if out_dir.is_dir() else {out_dir.name}
+    if not held <= {_MANIFEST, _PHOTOS}:
+        raise OutputError(
+            "output.exists",
+            "the output is already there and holds more than simulated photos",
+            seen=f"{out_dir} ({', '.join(sorted(held)[:5])})",
+            do="name another folder with --out",
+        )
