@@ -106,8 +106,13 @@ class NetworkOptions:
     input: Literal["spectrum", "pixels"] = "pixels"
     width_px: int = 224
     height_px: int = 224
+    intensity: Literal["bytes", "unit"] = "bytes"  # what the spectrum is taken of: 0-255 or 0-1
+    log_base: float = 1.5
+    spectrum_levels: float = 7.0  # typical grey-level contrast per frequency: centres the spectrum near 0
+    spectrum_scale: float = 2.5  # typical deviation of the log spectrum: scales it to about 1
     encoder: str = "resnet50-stage3"
     weights: str = "microsoft/resnet-50"  # model name, path, or "random" as an explicit choice
+    weights_licence: str = ""  # of weights given by path, where no model card beside them states it
     mix_blocks: int = 4
     mix_channels: int = 256
     mix_rows: int = 4

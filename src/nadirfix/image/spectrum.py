@@ -1,0 +1,77 @@
+"""The picture as frequencies: fine detail far from the middle, coarse shapes close to it.
+
+From twice as high the same ground has its detail at twice the frequency, which is how a spectrum tells
+altitude. This is what runs when a photo is located; ``nn.spectrum`` is the same for training batches.
+"""
+
+from __future__ import annotations
+
+import math
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.options import NetworkOptions
+
+__all__ = ["alternating_signs", "centred_log_spectrum", "log_spectrum", "spectrum_norm", "unit_per_byte"]
+
+Floats = NDArray[np.float64]
+
+
+def log_spectrum(pixels: NDArray[np.uint8], network: NetworkOptions) -> NDArray[np.float32]:
+    """A photo (rows, columns, RGB) as the altitude network sees it: its log spectrum, channels first."""
+    small = _resized(pixels, network.width_px, network.height_px)
+    intensity = small.astype(np.float64) * unit_per_byte(network)
+    return centred_log_spectrum(np.moveaxis(intensity, -1, 0), base=network.log_base).astype(np.float32)
+
+
+def centred_log_spectrum(planes: Floats, *, base: float) -> Floats:
+    """The logarithm of each plane's spectrum, zero frequency in the middle for even sizes.
+
+    Double precision: the zero frequency is 10⁵ times larger than the detail around it, and single
+    precision would leave its rounding there.
+    """
+    signed = planes * alternating_signs(*planes.shape[-2:])
+    half = np.abs(np.fft.rfft2(signed))
+    whole: Floats = np.log1p(_mirrored(half, planes.shape[-1])) / math.log(base)
+    return whole
+
+
+def alternating_signs(height_px: int, width_px: int) -> Floats:
+    """A chequerboard of +1 and −1 that begins with +1: it moves the zero frequency to the middle.
+
+    For odd sizes there is no bin in the middle and the zero frequency falls between two: that is what the
+    equation says, and an fftshift would be something else.
+    """
+    y, x = np.indices((height_px, width_px), sparse=True)
+    return np.where((x + y) % 2 == 0, 1.0, -1.0)
+
+
+def unit_per_byte(network: NetworkOptions) -> float:
+    """What one grey level counts in the network's unit of intensity."""
+    return 1.0 if network.intensity == "bytes" else 1.0 / 255.0
+
+
+def spectrum_norm(network: NetworkOptions) -> tuple[float, float]:
+    """Mean and deviation a log spectrum typically has, so that the network sees numbers around one.
+
+    A frequency that carries c grey levels of contrast has a magnitude of about c·√(width·height); the typical
+    c is an option, so that the constants follow from size and unit and need no measuring per recipe.
+    """
+    pixels = network.width_px * network.height_px
+    typical = network.spectrum_levels * unit_per_byte(network) * math.sqrt(pixels)
+    return math.log1p(typical) / math.log(network.log_base), network.spectrum_scale
+
+
+def _mirrored(half: Floats, width_px: int) -> Floats:
+    """The columns a real transform leaves out: magnitude at −frequency equals magnitude at +frequency."""
+    left_out = half[..., 1 : (width_px + 1) // 2]
+    turned = np.roll(left_out[..., ::-1, ::-1], 1, axis=-2)
+    return np.concatenate([half, turned], axis=-1)
+
+
+def _resized(pixels: NDArray[np.uint8], width_px: int, height_px: int) -> NDArray[np.uint8]:
+    shrinks = pixels.shape[1] >= width_px and pixels.shape[0] >= height_px
+    way = cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC
+    return np.asarray(cv2.resize(pixels, (width_px, height_px), interpolation=way), np.uint8)

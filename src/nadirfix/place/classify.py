@@ -1,0 +1,63 @@
+"""Which cells a photo may lie in: every group votes on its own, the best cells of all groups are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nadirfix.geo.grid import ClassOrder
+from nadirfix.nn.probability import softmax
+from nadirfix.options import HeadOptions
+
+__all__ = ["CellRanking", "CellVoter"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellRanking:
+    """Cells a photo may lie in, the likeliest first, each with its group and its class there."""
+
+    cells: Ints
+    group: Ints
+    index: Ints
+    probability: Floats
+
+    def __len__(self) -> int:
+        return int(self.probability.size)
+
+
+class CellVoter:
+    """Tells from a raw embedding how likely each cell is, within its group."""
+
+    def __init__(self, prototypes: Sequence[ArrayLike], order: ClassOrder, head: HeadOptions) -> None:
+        tables = [np.asarray(table, np.float32) for table in prototypes]
+        if tuple(len(table) for table in tables) != order.sizes:
+            raise ValueError("one prototype per class of every group")
+        self.order, self.head = order, head
+        self._tables = tables if head.kind == "ce" else [_unit(table) for table in tables]
+
+    def probabilities(self, embedding: ArrayLike) -> list[Floats]:
+        """One array per group: the probability of each of its cells, adding up to one in every group."""
+        vector = np.asarray(embedding, np.float32)
+        if self.head.kind == "ce":
+            return [softmax(vector @ table.T) for table in self._tables]
+        return [softmax(self.head.scale * (_unit(vector) @ table.T)) for table in self._tables]
+
+    def top(self, embedding: ArrayLike, count: int) -> CellRanking:
+        """The likeliest cells over all groups; of equals, the one that comes first in the class order."""
+        shares = self.probabilities(embedding)
+        every = np.concatenate(shares)
+        best = np.argsort(-every, kind="stable")[:count]
+        group = np.repeat(np.arange(len(shares)), self.order.sizes)[best]
+        index = np.concatenate([np.arange(size) for size in self.order.sizes])[best]
+        return CellRanking(np.concatenate(self.order.cells)[best], group, index, every[best])
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), np.float32)
