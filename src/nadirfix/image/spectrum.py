@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import math
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.image.crop import resample
 from nadirfix.options import NetworkOptions
 
 __all__ = ["alternating_signs", "centred_log_spectrum", "log_spectrum", "spectrum_norm", "unit_per_byte"]
 
+Pixels = NDArray[np.uint8] | NDArray[np.float32]
 Floats = NDArray[np.float64]
 
 
-def log_spectrum(pixels: NDArray[np.uint8], network: NetworkOptions) -> NDArray[np.float32]:
+def log_spectrum(pixels: Pixels, network: NetworkOptions) -> NDArray[np.float32]:
     """A photo (rows, columns, RGB) as the altitude network sees it: its log spectrum, channels first."""
-    small = _resized(pixels, network.width_px, network.height_px)
+    whole = float(pixels.shape[1]), float(pixels.shape[0])
+    small = resample(pixels, whole, width_px=network.width_px, height_px=network.height_px)
     intensity = small.astype(np.float64) * unit_per_byte(network)
     return centred_log_spectrum(np.moveaxis(intensity, -1, 0), base=network.log_base).astype(np.float32)
 
@@ -69,9 +71,3 @@ def _mirrored(half: Floats, width_px: int) -> Floats:
     left_out = half[..., 1 : (width_px + 1) // 2]
     turned = np.roll(left_out[..., ::-1, ::-1], 1, axis=-2)
     return np.concatenate([half, turned], axis=-1)
-
-
-def _resized(pixels: NDArray[np.uint8], width_px: int, height_px: int) -> NDArray[np.uint8]:
-    shrinks = pixels.shape[1] >= width_px and pixels.shape[0] >= height_px
-    way = cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC
-    return np.asarray(cv2.resize(pixels, (width_px, height_px), interpolation=way), np.uint8)

@@ -140,14 +140,20 @@ def _efficientnet_b5(config: Config) -> nn.Module:
     )  # fmt: skip
     features = FeatureMap(EfficientNetModel(shape), "embeddings")
     for part in features.modules():
-        if isinstance(part, nn.Conv2d):
-            # The library's own start (deviation 0.02) dies out over the depth: all pictures come out alike.
-            nn.init.kaiming_normal_(part.weight, mode="fan_out")
-        if isinstance(part, nn.BatchNorm2d):
-            # The config's 0.99 is the share that stays; torch asks for the share that is new. Left as it is,
-            # the running statistics would be those of the last batch.
-            part.momentum = 1.0 - shape.batch_norm_momentum
+        _start_efficientnet(part, kept_share=shape.batch_norm_momentum)
     return features
+
+
+def _start_efficientnet(part: nn.Module, *, kept_share: float) -> None:
+    """Two repairs: a random start that lets pictures through, and running statistics that run."""
+    if isinstance(part, nn.Conv2d):
+        nn.init.kaiming_normal_(part.weight)
+    if isinstance(part, nn.BatchNorm2d):
+        # The library starts these factors near 0 where they should be 1: all pictures would come out alike.
+        part.reset_parameters()
+        # The config gives the share that stays, torch asks for the share that is new: left at 0.99, the
+        # running statistics would be those of the last batch.
+        part.momentum = 1.0 - kept_share
 
 
 #: Every encoder by name.

@@ -1,0 +1,215 @@
+"""Crop to the canonical scale: the middle of the photo, as if it had been taken from the canonical altitude.
+
+Everything is said in ground metres: the photo's ground sampling distance and the canonical footprint.
+Altitude and focal length enter only through them, so that no ratio can be counted twice. The window is cut
+first and resampled after; the enlarged picture is never made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.camera import Camera
+from nadirfix.errors import InputError
+
+__all__ = [
+    "Canonical",
+    "Crop",
+    "canonical_crop",
+    "crop_window_px",
+    "network_frame",
+    "photo_gsd_m",
+    "resample",
+]
+
+#: A photo: rows, columns, RGB, 0-255; decoded bytes, or already resampled.
+Pixels = NDArray[np.uint8] | NDArray[np.float32]
+#: A resampled one, still 0-255 but not rounded: rounding is a faint noise that a spectrum would show.
+Picture = NDArray[np.float32]
+Floats = NDArray[np.float64]
+Pair = tuple[float, float]
+
+#: Windows this much wider than the frame, relative to it, are rounding and not a photo from too low.
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """What references show: the ground under the nominal camera at the canonical altitude."""
+
+    camera: Camera
+    altitude_m: float
+
+    @property
+    def footprint_m(self) -> tuple[float, float]:
+        """Width and height of the ground a reference covers."""
+        return self.camera.footprint_m(self.altitude_m)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crop:
+    """The cut-out at network size, the camera that would take it, and whether the frame was too small."""
+
+    pixels: Picture
+    camera: Camera
+    clamped: bool
+
+
+def photo_gsd_m(network_altitude_m: float, *, nominal: Camera, photo: Camera) -> float:
+    """Ground metres per pixel of the photo, from the altitude the network named for the nominal camera.
+
+    The network sees the photo at the nominal width, whatever lens took it: it can tell gsd, not altitude.
+    The true altitude is then ``photo.altitude_m(gsd)``.
+    """
+    width, _ = _aspect_window_px(photo, nominal)
+    return nominal.gsd_m(network_altitude_m) * nominal.width_px / width
+
+
+def network_frame(
+    pixels: Pixels, photo: Camera, nominal: Camera, *, width_px: int, height_px: int
+) -> Picture:
+    """The photo at network size; a photo of another shape than the nominal one loses its longer ends.
+
+    Squeezing it instead would make the ground look nearer along one side.
+    """
+    _check_camera(pixels, photo)
+    return resample(pixels, _aspect_window_px(photo, nominal), width_px=width_px, height_px=height_px)
+
+
+def canonical_crop(
+    pixels: Pixels, photo: Camera, gsd_m: float, canonical: Canonical, *, width_px: int, height_px: int
+) -> Crop:
+    """The middle of the photo that covers the canonical footprint, at network size.
+
+    A photo from below the canonical altitude does not cover it: then as much as the frame holds is taken,
+    and ``clamped`` says so; nothing is padded.
+    """
+    _check_camera(pixels, photo)
+    (width, height), clamped = crop_window_px(photo, gsd_m, canonical)
+    taken = resample(pixels, (width, height), width_px=width_px, height_px=height_px)
+    scale_x, scale_y = width_px / width, height_px / height
+    return Crop(taken, Camera(width_px, height_px, photo.fx_px * scale_x, photo.fy_px * scale_y), clamped)
+
+
+def crop_window_px(photo: Camera, gsd_m: float, canonical: Canonical) -> tuple[tuple[float, float], bool]:
+    """Width and height, in photo pixels, of the canonical footprint; and whether the frame is smaller."""
+    if not 0 < gsd_m < np.inf:
+        raise InputError(
+            "altitude.invalid",
+            "the ground sampling distance must be a positive number of metres per pixel",
+            seen=f"{gsd_m}",
+            do="give an altitude above 0 m",
+        )
+    width_m, height_m = canonical.footprint_m
+    gsd_y_m = gsd_m * photo.fx_px / photo.fy_px
+    width, height = width_m / gsd_m, height_m / gsd_y_m
+    fits = min(photo.width_px / width, photo.height_px / height)
+    if fits < 1:
+        width, height = width * fits, height * fits
+    return (_snapped(width, photo.width_px), _snapped(height, photo.height_px)), fits < 1 - _SLACK
+
+
+def resample(pixels: Pixels, window_px: tuple[float, float], *, width_px: int, height_px: int) -> Picture:
+    """The central window of a picture at another size, centred to a fraction of a pixel.
+
+    Shrinking averages the area under each new pixel, fractions of pixels included; enlarging interpolates
+    with a cubic. The middle stays the middle for every window.
+    """
+    frame = pixels.shape[1], pixels.shape[0]
+    if frame == tuple(window_px) == (width_px, height_px):
+        return pixels.astype(np.float32)
+    columns = _edges(frame[0], window_px[0], width_px)
+    rows = _edges(frame[1], window_px[1], height_px)
+    enlarges = window_px[0] < width_px or window_px[1] < height_px
+    return _interpolated(pixels, columns, rows) if enlarges else _area_means(pixels, columns, rows)
+
+
+def _check_camera(pixels: Pixels, photo: Camera) -> None:
+    if pixels.shape[:2] != (photo.height_px, photo.width_px):
+        raise InputError(
+            "camera.invalid",
+            "the camera does not fit the picture",
+            seen=f"{photo.spec} for a picture of {pixels.shape[1]}x{pixels.shape[0]} px",
+            do="give the camera of the picture as it is, or resize both",
+        )
+
+
+def _aspect_window_px(photo: Camera, nominal: Camera) -> tuple[float, float]:
+    """The largest central window of the photo whose footprint has the nominal one's shape."""
+    wide, high = nominal.footprint_m(1.0)
+    width, height = wide * photo.fx_px, high * photo.fy_px
+    fits = min(photo.width_px / width, photo.height_px / height)
+    return _snapped(width * fits, photo.width_px), _snapped(height * fits, photo.height_px)
+
+
+def _snapped(window_px: float, frame_px: int) -> float:
+    """The window, or the frame itself where they differ by rounding only."""
+    return float(frame_px) if abs(window_px - frame_px) <= _SLACK * frame_px else window_px
+
+
+def _edges(frame_px: int, window_px: float, count: int) -> Floats:
+    """Where the new pixels begin and end along one axis, in old pixels."""
+    return np.asarray((frame_px - window_px) / 2 + window_px / count * np.arange(count + 1), np.float64)
+
+
+def _interpolated(pixels: Pixels, columns: Floats, rows: Floats) -> Picture:
+    """Enlarged by a cubic, which looks beyond the window; beyond the frame the last pixel goes on."""
+    x, y = _whole(columns, pixels.shape[1], margin=3), _whole(rows, pixels.shape[0], margin=3)
+    x_scale, y_scale = columns[1] - columns[0], rows[1] - rows[0]
+    # The middle of the first new pixel, counted from the middle of the first old one.
+    x_shift, y_shift = columns[:2].mean() - x.start - 0.5, rows[:2].mean() - y.start - 0.5
+    photo_from_crop = np.array([[x_scale, 0.0, x_shift], [0.0, y_scale, y_shift]])
+    taken = cv2.warpAffine(
+        pixels[y, x].astype(np.float32), photo_from_crop, (columns.size - 1, rows.size - 1),
+        flags=cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP, borderMode=cv2.BORDER_REPLICATE,
+    )  # fmt: skip
+    return np.clip(np.asarray(taken, np.float32), 0, 255)
+
+
+def _area_means(pixels: Pixels, columns: Floats, rows: Floats) -> Picture:
+    """The mean of the picture between each pair of edges, by way of its integral, which is exact.
+
+    Where a new pixel covers many old ones, whole blocks of at most a quarter of it are averaged first: that
+    is faster, bounds the memory, and stays within a few grey levels.
+    """
+    x, y = _whole(columns, pixels.shape[1], margin=0), _whole(rows, pixels.shape[0], margin=0)
+    x_step, y_step = _block_px(columns), _block_px(rows)
+    total = np.asarray(cv2.integral(_decimated(pixels[y, x], x_step, y_step), sdepth=cv2.CV_64F), np.float64)
+    across, down = (columns - x.start) / x_step, (rows - y.start) / y_step
+    sums = _between(_between(total, down, axis=0), across, axis=1)
+    means = np.diff(np.diff(sums, axis=0), axis=1) / ((across[1] - across[0]) * (down[1] - down[0]))
+    return np.asarray(means, np.float32)
+
+
+def _whole(edges: Floats, frame_px: int, *, margin: int) -> slice:
+    """The whole pixels that lie, if only in part, between the outermost edges, and some around them."""
+    first, beyond = int(np.floor(edges[0])) - margin, int(np.ceil(edges[-1])) + margin
+    return slice(max(0, first), min(frame_px, beyond))
+
+
+def _block_px(edges: Floats) -> int:
+    return max(1, int((edges[1] - edges[0]) / 4))
+
+
+def _decimated(pixels: Pixels, x_step: int, y_step: int) -> NDArray[Any]:
+    """Means of whole blocks; the last block is filled up with its own last pixel."""
+    if x_step == y_step == 1:
+        return pixels
+    more_x, more_y = -pixels.shape[1] % x_step, -pixels.shape[0] % y_step
+    filled = cv2.copyMakeBorder(np.asarray(pixels), 0, more_y, 0, more_x, cv2.BORDER_REPLICATE)
+    size = filled.shape[1] // x_step, filled.shape[0] // y_step
+    return np.asarray(cv2.resize(filled, size, interpolation=cv2.INTER_AREA), pixels.dtype)
+
+
+def _between(total: Floats, edges: Floats, *, axis: int) -> Floats:
+    """The integral at edges between whole pixels: inside a pixel it grows evenly."""
+    last = total.shape[axis] - 1
+    below = np.clip(np.floor(edges), 0, last - 1).astype(np.int64)
+    share = (np.clip(edges, 0, last) - below).reshape((1, -1, 1) if axis else (-1, 1, 1))
+    low, high = total.take(below, axis=axis), total.take(below + 1, axis=axis)
+    return np.asarray(low + share * (high - low), np.float64)
