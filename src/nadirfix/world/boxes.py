@@ -1,0 +1,86 @@
+"""Things with straight sides: houses, halls, cars, driveways, pools; and the ground they take up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.world.layout import Array
+
+__all__ = ["BOTH", "Box", "Claims"]
+
+BOTH = (True, True)
+_CELL_M = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """An oriented rectangle: ``kind`` says what is painted on it."""
+
+    kind: str
+    x_m: float
+    y_m: float
+    angle: float
+    length_m: float
+    width_m: float
+    rgb: tuple[float, float, float]
+    eave_m: float = 0.0
+    rise_m: float = 0.0
+    here: tuple[bool, bool] = BOTH
+    salt: int = 0
+
+    @property
+    def reach_m(self) -> float:
+        """From the middle to a corner."""
+        return 0.5 * math.hypot(self.length_m, self.width_m)
+
+    def corners(self, *, grown_m: float = 0.0) -> Array:
+        """The four corners, with some room around."""
+        u = (0.5 * self.length_m + grown_m) * np.array([-1, 1, 1, -1])
+        v = (0.5 * self.width_m + grown_m) * np.array([-1, -1, 1, 1])
+        c, s = math.cos(self.angle), math.sin(self.angle)
+        return np.stack([self.x_m + c * u - s * v, self.y_m + s * u + c * v], axis=1)
+
+
+class Claims:
+    """Which ground is taken, to about a metre."""
+
+    def __init__(self, size_m: float) -> None:
+        side = int(size_m / _CELL_M) + 1
+        self._taken: NDArray[np.uint8] = np.zeros((side, side), np.uint8)
+
+    def take_line(self, points: Array, width_m: float) -> None:
+        """Claim a road or river."""
+        line = np.round(points / _CELL_M).astype(np.int32)
+        cv2.polylines(self._taken, [line], False, 1, thickness=max(round(width_m / _CELL_M), 1))
+
+    def take(self, box: Box, *, grown_m: float = 0.0) -> None:
+        """Claim a rectangle."""
+        cv2.fillConvexPoly(self._taken, self._cells(box, grown_m), 1)
+
+    def is_free(self, box: Box, *, grown_m: float = 0.0) -> bool:
+        """Whether nothing else stands there and it lies on the map."""
+        cells = self._cells(box, grown_m)
+        low, high = cells.min(axis=0), cells.max(axis=0) + 1
+        if low.min() < 0 or high.max() >= len(self._taken):
+            return False
+        part = self._taken[low[1] : high[1], low[0] : high[0]]
+        shape = np.zeros_like(part)
+        cv2.fillConvexPoly(shape, cells - low, 1)
+        return not bool(np.any(part & shape))
+
+    def taken_at(self, x_m: Array, y_m: Array) -> NDArray[np.bool_]:
+        """Whether each of these points is on claimed ground (off the map counts as claimed)."""
+        col, row = (np.floor(a / _CELL_M).astype(int) for a in (x_m, y_m))
+        side = len(self._taken)
+        inside = (col >= 0) & (row >= 0) & (col < side) & (row < side)
+        found = np.ones(np.shape(x_m), bool)
+        found[inside] = self._taken[row[inside], col[inside]] > 0
+        return found
+
+    def _cells(self, box: Box, grown_m: float) -> NDArray[np.int32]:
+        return np.asarray(np.round(box.corners(grown_m=grown_m) / _CELL_M), np.int32)

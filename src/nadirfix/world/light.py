@@ -1,0 +1,80 @@
+"""Sunlight on a painted tile: slopes, cast shadows, haze, and the camera that takes the picture."""
+
+from __future__ import annotations
+
+import math
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.world.noise import Floats
+from nadirfix.world.plan import Plan, Sun
+from nadirfix.world.tile import Tile
+
+__all__ = ["SHADOW_M", "photographed"]
+
+#: No shadow is followed farther than this.
+SHADOW_M = 30.0
+
+_SKY = np.array([0.20, 0.235, 0.29], np.float32)
+_STEEPEST = 1.4
+
+
+def photographed(tile: Tile, plan: Plan) -> NDArray[np.uint8]:
+    """The tile as a picture: display values 0-255."""
+    sun, season = plan.suns[tile.date], plan.seasons[tile.date]
+    lit = _lit(tile, sun) * (1 - _shadow(tile, sun))
+    warm = np.array([1 + season.warmth, 1.0, 1 - season.warmth], np.float32)
+    light = _SKY + (1 - _SKY.mean()) * warm * lit[..., None]
+    seen = np.sqrt(np.clip(tile.albedo * light, 0, None))
+    seen = season.haze * np.array([0.72, 0.76, 0.82], np.float32) + (1 - season.haze) * seen
+    seen = cv2.GaussianBlur(seen, (0, 0), 0.42, borderType=cv2.BORDER_REFLECT)
+    noisy = seen * 255 + 1.6 * _sensor_noise(tile)[..., None]
+    return np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
+
+
+def _lit(tile: Tile, sun: Sun) -> Floats:
+    """How squarely the sun strikes each pixel; flat ground is 1."""
+    relief = tile.height + 0.05 * tile.grain
+    slope_x = cv2.Sobel(relief, cv2.CV_32F, 1, 0, ksize=3, scale=1 / (8 * tile.gsd_m))
+    slope_y = cv2.Sobel(relief, cv2.CV_32F, 0, 1, ksize=3, scale=1 / (8 * tile.gsd_m))
+    np.clip(slope_x, -_STEEPEST, _STEEPEST, out=slope_x)
+    np.clip(slope_y, -_STEEPEST, _STEEPEST, out=slope_y)
+    east, south, up = _towards(sun)
+    facing = up - east * slope_x - south * slope_y
+    steep = np.sqrt(1 + slope_x * slope_x + slope_y * slope_y)
+    return np.clip(facing / (steep * np.float32(up)), 0, 1.7).astype(np.float32)
+
+
+def _towards(sun: Sun) -> tuple[float, float, float]:
+    """The direction to the sun: east, south, up."""
+    a, e = math.radians(sun.azimuth_deg), math.radians(sun.elevation_deg)
+    return math.sin(a) * math.cos(e), -math.cos(a) * math.cos(e), math.sin(e)
+
+
+def _shadow(tile: Tile, sun: Sun) -> Floats:
+    """Where something between here and the sun is higher: 1 in full shadow.
+
+    The height of the shadow's ceiling is swept away from the sun, doubling the stride each time.
+    """
+    east, south, up = _towards(sun)
+    flat = math.hypot(east, south)
+    ceiling, stride_m = tile.height.copy(), tile.gsd_m
+    while stride_m < SHADOW_M:
+        shift = np.array(
+            [[1, 0, east / flat * stride_m / tile.gsd_m], [0, 1, south / flat * stride_m / tile.gsd_m]]
+        )
+        flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+        moved = cv2.warpAffine(
+            ceiling, shift, ceiling.shape[::-1], flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=-99
+        )
+        ceiling = np.maximum(ceiling, moved - np.float32(stride_m * up / flat))
+        stride_m *= 2
+    soft = max(0.25, 0.5 * tile.gsd_m)
+    return np.clip((ceiling - tile.height - 0.15) / np.float32(soft), 0, 1)
+
+
+def _sensor_noise(tile: Tile) -> Floats:
+    """Noise that belongs to the pixel, other at the two dates."""
+    return tile.noise.grid(tile.x_m, tile.y_m, tile.gsd_m, 51 + tile.date)
