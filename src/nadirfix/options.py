@@ -42,7 +42,7 @@ class RenderOptions:
     """How a map is resampled into a picture."""
 
     supersample: int = 3  # samples per output pixel and axis while the map is finer than that
-    kernel_sigma_px: float = 0.42  # Gaussian that gathers them, in output pixels: 0.41 left at Nyquist
+    kernel_sigma_px: float = 0.46  # Gaussian that gathers them, in output pixels: 0.35 is left at Nyquist
     lattice: int = 9  # exact positions per axis; between them positions are interpolated
     gdal_cache_mb: int = 64
 
@@ -134,13 +134,14 @@ class HeadOptions:
 class AugmentOptions:
     """What a training view goes through so that another date looks ordinary; 0 switches a step off."""
 
-    colour: float = 0.3
-    haze: float = 0.3
-    blur: float = 0.5
-    noise_levels: float = 4.0
-    jpeg: float = 0.5
-    shadow: float = 0.3
-    tilt_deg: float = 2.0
+    colour: float = 0.3  # largest relative change of light, contrast, saturation and each colour
+    haze: float = 0.3  # largest share of the light that is haze
+    blur: float = 0.5  # largest share of fine detail lost; half as much may be gained
+    noise_levels: float = 4.0  # largest deviation of noise, in grey levels
+    jpeg: float = 0.5  # how coarse JPEG steps may be: 1 is quality 50
+    shadow: float = 0.3  # largest share of light taken by shadows and uneven shading
+    patches: float = 0.1  # share of the picture that may be replaced by something else
+    tilt_deg: float = 2.0  # largest lean of the camera
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +158,7 @@ class TrainOptions:
     steps_per_epoch: int = 0  # 0: once over all views
     budget_steps: int = 0  # budget schedule: whichever of the two comes first
     budget_s: float = 0.0
+    warm_up: float = 0.05  # budget schedule: share of the budget over which the rates rise
     clip_norm: float = 1.0
     checkpoint_every_s: float = 30.0
     validation_views: int = 512
