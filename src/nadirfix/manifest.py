@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -52,14 +52,14 @@ def read_manifest(path: Path) -> list[ManifestRow]:
     table.require(("photo", "altitude_m"))
     if not table.has(_PROJECTED):
         table.require(_LONLAT, also=f"or {', '.join(_PROJECTED)}")
-    return [_manifest_row(line, path.parent) for line in table.lines]
+    return [_manifest_row(line, path.parent) for line in table.lines()]
 
 
 def read_views(path: Path) -> list[View]:
     """The views of a list, exactly as they are written, in the order they are written."""
     table = _Table(path)
     table.require(_VIEW)
-    return [_view(line) for line in table.lines]
+    return [_view(line) for line in table.lines()]
 
 
 def write_manifest(path: Path, rows: Sequence[ManifestRow], *, overwrite: bool = True) -> None:
@@ -114,13 +114,18 @@ class _Table:
         self._path = path
         reader = csv.reader(io.StringIO(_read(path), newline=""), strict=True)
         try:
-            self._names = [name.strip() for name in next(reader, [])]
-            self._check_names()
-            self.lines = list(self._lines((reader.line_num, cells) for cells in reader))
+            rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
         except csv.Error as error:
             raise self._wrong(f"line {reader.line_num}: {error}", "save it again as plain CSV") from error
-        if not self.lines:
+        self._names = rows[0][1] if rows else []
+        self._rows = [(number, cells) for number, cells in rows[1:] if any(cells)]
+        self._check_names()
+
+    def lines(self) -> list[_Line]:
+        """Every line that is not empty; there must be one, and each must fill every column."""
+        if not self._rows:
             raise self._wrong("no lines below the column names", "list at least one")
+        return [self._line(number, cells) for number, cells in self._rows]
 
     def has(self, columns: Sequence[str]) -> bool:
         return set(columns) <= set(self._names)
@@ -140,15 +145,11 @@ class _Table:
         if twice:
             raise self._wrong(f"line 1: column {', '.join(twice)} is there twice", "keep one of them")
 
-    def _lines(self, numbered: Iterator[tuple[int, list[str]]]) -> Iterator[_Line]:
-        for number, cells in numbered:
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) != len(self._names):
-                seen = f"line {number}: {len(cells)} values for {len(self._names)} columns"
-                raise self._wrong(seen, "give every column a value, separated by commas")
-            values = [cell.strip() for cell in cells]
-            yield _Line(self._path, number, dict(zip(self._names, values, strict=True)))
+    def _line(self, number: int, cells: list[str]) -> _Line:
+        if len(cells) != len(self._names):
+            seen = f"line {number}: {len(cells)} values for {len(self._names)} columns"
+            raise self._wrong(seen, "give every column a value, separated by commas")
+        return _Line(self._path, number, dict(zip(self._names, cells, strict=True)))
 
     def _wrong(self, seen: str, do: str) -> InputError:
         return _bad("the list cannot be used", f"{self._path}, {seen}", do)

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from nadirfix.errors import InputError
 
-__all__ = ["Photo", "decode", "open_photo"]
+__all__ = ["Photo", "decode", "open_photo", "orientation_of"]
 
 #: A photo on disk, or its bytes.
 Photo = Path | str | bytes
@@ -36,6 +36,16 @@ _DAMAGED = (
     struct.error,
     zlib.error,
 )
+#: What has to be done to the stored pixels for each EXIF orientation.
+_TURN = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 #: Depths sensors deliver: the brightest value tells which one a 16-bit file really uses.
 _WHITE_LEVELS = tuple(2**bits - 1 for bits in (8, 10, 12, 14, 16, 24, 32))
 
@@ -72,6 +82,15 @@ def open_photo(photo: Photo) -> Iterator[Image.Image]:
         yield image
 
 
+def orientation_of(image: Image.Image) -> int:
+    """The EXIF orientation, 1 to 8; upright where there is none, or none that makes sense."""
+    try:
+        value = image.getexif().get(ExifTags.Base.Orientation)
+    except Exception:  # Pillow's EXIF reader raises many kinds; the pixels are fine all the same
+        return 1
+    return value if value in _TURN else 1
+
+
 def _check_there(photo: Photo) -> None:
     size = len(photo) if isinstance(photo, bytes) else _file_size(Path(photo))
     if size == 0:
@@ -95,9 +114,11 @@ def _check_size(image: Image.Image, photo: Photo, max_pixels: int) -> None:
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """The picture as it was held; TIFF readers turn it themselves while loading."""
+    """The picture as it was held."""
+    orientation = orientation_of(image)
     image.load()
-    return ImageOps.exif_transpose(image)
+    turns_itself = image.format == "TIFF"  # Pillow's TIFF reader does so while loading
+    return image if orientation == 1 or turns_itself else image.transpose(_TURN[orientation])
 
 
 def _rgb(image: Image.Image) -> Image.Image | NDArray[np.uint8]:

@@ -16,7 +16,7 @@ from PIL import ExifTags, Image
 
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
-from nadirfix.image.decode import Photo, open_photo
+from nadirfix.image.decode import Photo, open_photo, orientation_of
 from nadirfix.image.focal import FocalTags, Size, camera_from_tags, same_shape
 
 __all__ = ["ChosenCamera", "PhotoTags", "choose_camera", "read_tags"]
@@ -71,7 +71,7 @@ def read_tags(photo: Photo) -> PhotoTags:
     with open_photo(photo) as image:
         notes: list[str] = []
         exif, xmp = _exif(image, notes), _xmp(image, notes)
-        orientation = _orientation(exif, notes)
+        orientation = _orientation(image, exif, notes)
         stored = _stored_size(image, orientation)
         camera, source, camera_notes = camera_from_tags(_focal_tags(exif, xmp), stored)
         gimbal = _gimbal(xmp, notes)
@@ -158,12 +158,13 @@ def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-def _orientation(exif: Mapping[str, Any], notes: list[str]) -> int:
-    value = exif.get("Orientation", 1)
-    if value in range(1, 9):
-        return int(value)
-    notes.append(f"Orientation is {value!r}, which means nothing; the photo was taken as upright")
-    return 1
+def _orientation(image: Image.Image, exif: Mapping[str, Any], notes: list[str]) -> int:
+    orientation = orientation_of(image)
+    if exif.get("Orientation", orientation) != orientation:
+        notes.append(
+            f"Orientation is {exif['Orientation']!r}, which means nothing; the photo counts as upright"
+        )
+    return orientation
 
 
 def _stored_size(image: Image.Image, orientation: int) -> Size:

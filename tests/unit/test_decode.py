@@ -1,0 +1,124 @@
+"""Any photo becomes upright RGB bytes, or an error with the right code before memory is spent."""
+
+from __future__ import annotations
+
+import resource
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.photos import corners, encoded
+
+from nadirfix.errors import InputError
+from nadirfix.image.decode import decode
+
+LIMIT = 1_000_000
+
+
+def png_header(width_px: int, height_px: int) -> bytes:
+    """A PNG that claims a size and holds no pixels."""
+    head = b"IHDR" + struct.pack(">IIBBBBB", width_px, height_px, 8, 2, 0, 0, 0)
+    body = b"IDAT" + zlib.compress(b"\0" * 64)
+    chunks = (
+        struct.pack(">I", len(c) - 4) + c + struct.pack(">I", zlib.crc32(c)) for c in (head, body, b"IEND")
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def code_of(photo: bytes | Path | str, *, max_pixels: int = LIMIT) -> str:
+    with pytest.raises(InputError) as caught:
+        decode(photo, max_pixels=max_pixels)
+    return caught.value.code
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF", "BMP", "WEBP"])
+def test_lossless_formats_keep_every_pixel(kind: str) -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (30, 40, 3), dtype=np.uint8)
+    settings = {"lossless": True} if kind == "WEBP" else {}
+    seen = decode(encoded(Image.fromarray(pixels), kind, **settings), max_pixels=LIMIT)
+    assert seen.dtype == np.uint8
+    assert seen.flags.writeable
+    assert np.array_equal(seen, pixels)
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind"), [("L", "PNG"), ("1", "PNG"), ("P", "PNG"), ("CMYK", "TIFF"), ("CMYK", "JPEG")]
+)
+def test_other_colour_models_become_rgb(mode: str, kind: str) -> None:
+    image = Image.fromarray(corners(64, 48))
+    seen = decode(encoded(image.convert(mode), kind), max_pixels=LIMIT)
+    wanted = np.asarray(image.convert(mode).convert("RGB")).astype(int)
+    assert seen.shape == (48, 64, 3)
+    assert np.abs(seen[8::16, 8::16] - wanted[8::16, 8::16]).max() <= 3
+
+
+def test_a_path_and_its_text_give_the_same_photo(tmp_path: Path) -> None:
+    path = tmp_path / "a photo.png"
+    path.write_bytes(encoded(Image.fromarray(corners(8, 6)), "PNG"))
+    assert np.array_equal(decode(path, max_pixels=LIMIT), decode(str(path), max_pixels=LIMIT))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
+@pytest.mark.parametrize(("brightest", "white"), [(65535, 65535), (4000, 4095), (1000, 1023), (200, 255)])
+def test_deep_grey_is_scaled_by_its_sensor_depth(kind: str, brightest: int, white: int) -> None:
+    values = np.linspace(0, brightest, 12, dtype=np.uint16).reshape(3, 4)
+    seen = decode(encoded(Image.fromarray(values), kind), max_pixels=LIMIT)
+    assert np.array_equal(seen[..., 0], np.rint(values / white * 255).astype(np.uint8))
+    assert np.array_equal(seen[..., 0], seen[..., 2])
+
+
+def test_float_grey_between_zero_and_one() -> None:
+    values = np.array([[0.0, 0.5], [1.0, np.nan]], np.float32)
+    seen = decode(encoded(Image.fromarray(values), "TIFF"), max_pixels=LIMIT)
+    assert seen[..., 0].tolist() == [[0, 128], [255, 0]]
+
+
+def test_transparent_parts_are_black_and_opaque_ones_unchanged() -> None:
+    pixels = np.dstack([corners(8, 6), np.full((6, 8), 255, np.uint8)])
+    pixels[0, 0, 3] = 0
+    seen = decode(encoded(Image.fromarray(pixels), "PNG"), max_pixels=LIMIT)
+    assert seen[0, 0].tolist() == [0, 0, 0]
+    assert np.array_equal(seen[1:], corners(8, 6)[1:])
+
+
+def test_missing_photo(tmp_path: Path) -> None:
+    assert code_of(tmp_path / "none.jpg") == "photo.missing"
+
+
+def test_folder_is_no_photo(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a folder") as caught:
+        decode(tmp_path, max_pixels=LIMIT)
+    assert caught.value.code == "photo.unreadable"
+
+
+@pytest.mark.parametrize("data", [b"", b"hello, I am no picture", b"\xff\xd8\xff\xe0"])
+def test_no_picture(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "p.jpg").write_bytes(data)
+    assert code_of(data) == code_of(tmp_path / "p.jpg") == "photo.unreadable"
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "WEBP"])
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.95])
+def test_truncated_photo(kind: str, share: float) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (120, 160, 3), dtype=np.uint8)
+    whole = encoded(Image.fromarray(noise), kind)
+    assert code_of(whole[: int(len(whole) * share)]) == "photo.unreadable"
+
+
+def test_limit_is_exact() -> None:
+    photo = encoded(Image.fromarray(corners(40, 30)), "PNG")
+    assert decode(photo, max_pixels=1200).shape == (30, 40, 3)
+    with pytest.raises(InputError, match=r"40 × 30 px, limit 1,199") as caught:
+        decode(photo, max_pixels=1199)
+    assert caught.value.code == "photo.too_large"
+
+
+@pytest.mark.filterwarnings("ignore:Image size")
+@pytest.mark.parametrize("size", [(12_000, 9_000), (20_000, 20_000), (2**31 - 1, 2**31 - 1)])
+def test_claimed_size_is_refused_before_memory_is_spent(size: tuple[int, int]) -> None:
+    before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert code_of(png_header(*size), max_pixels=100_000_000) == "photo.too_large"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 50_000
