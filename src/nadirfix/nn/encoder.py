@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from nadirfix.errors import InputError
 
-__all__ = ["ENCODERS", "Encoder", "SmallEncoder", "build_encoder", "encoder_of", "positions_of"]
+__all__ = ["ENCODERS", "Encoder", "FeatureMap", "SmallEncoder", "build_encoder", "encoder_of", "positions_of"]
 
 #: The checkpoint's own config.json; an empty one means the published default.
 Config = dict[str, Any]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["MixVPR", "descriptor"]
+__all__ = ["MixVPR", "MixingBlock", "descriptor"]
 
 
 class MixVPR(nn.Module):
