@@ -29,7 +29,7 @@ def listed(folder: Path, text: str, *, encoding: str = "utf-8") -> Path:
 def refusal(path: Path, *, views: bool = False) -> str:
     with pytest.raises(InputError) as caught:
         (read_views if views else read_manifest)(path)
-    assert caught.value.code == "manifest.invalid"
+    assert (caught.value.code, caught.value.exit_number) == ("manifest.invalid", 2)
     assert str(path) in caught.value.seen
     return str(caught.value)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +62,9 @@ def simulate_photos(
     maker = _Maker(photo_map, camera, settings, write_pose)
     with atomic_dir(out_dir, overwrite=overwrite) as scratch:
         (scratch / _PHOTOS).mkdir()
-        rows = list(_counted(maker.make_all(planned, scratch), len(planned), progress))
+        # Closed before the folder goes: no thread may still be at work when a pilot stops it half-way.
+        with closing(maker.make_all(planned, scratch)) as making:
+            rows = list(_counted(making, len(planned), progress))
         write_manifest(scratch / _MANIFEST, rows)
     partial = sum((row.valid_share or 0.0) < settings.valid_share for row in rows)
     return Simulated(out_dir / _MANIFEST, len(rows), partial)
@@ -74,7 +77,7 @@ class _Maker:
     options: SimulateOptions
     write_pose: bool
 
-    def make_all(self, views: Sequence[View], folder: Path) -> Iterator[ManifestRow]:
+    def make_all(self, views: Sequence[View], folder: Path) -> Generator[ManifestRow]:
         with ThreadPoolExecutor(_THREADS) as pool:
             yield from pool.map(lambda item: self._make(folder, *item), enumerate(views))
 
@@ -106,7 +109,7 @@ def _with_noise(pixels: NDArray[np.uint8], options: SimulateOptions, index: int)
     return np.clip(np.rint(noisy, out=noisy), 0, 255, out=noisy).astype(np.uint8)
 
 
-def _counted(rows: Iterator[ManifestRow], total: int, progress: Progress) -> Iterator[ManifestRow]:
+def _counted(rows: Iterable[ManifestRow], total: int, progress: Progress) -> Iterator[ManifestRow]:
     progress("rendering photos", 0, total)
     for done, row in enumerate(rows, start=1):
         progress("rendering photos", done, total)
