@@ -9,7 +9,7 @@ STAMP := $(VENV)/.nadirfix-installed
 BENCHES := $(filter-out bench/record.py,$(wildcard bench/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test bench clean
+.PHONY: help setup demo picture check test bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -23,6 +23,10 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: setup ## Make a world and photos of it, and a contact sheet to look at
 	$(BIN)/nadirfix demo --out $(OUT)
+
+picture: demo ## Renew the README's picture from the demo
+	$(BIN)/python -c "from PIL import Image; sheet = Image.open('$(OUT)/contact.png'); \
+	  sheet.thumbnail((1300, 1300)); sheet.save('docs/images/contact.jpg', quality=75, optimize=True)"
 
 check: setup ## Lint, formatting, types and contract tests
 	$(BIN)/ruff check .
