@@ -28,6 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
+app.command("demo")(demo.demo)
+app.command("world")(world.world)
 app.command("simulate")(simulate.simulate)
 
 
