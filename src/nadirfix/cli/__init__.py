@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import nadirfix
-from nadirfix.cli import demo, simulate
+from nadirfix.cli import demo, simulate, world
 from nadirfix.cli.common import explain
 from nadirfix.errors import NadirfixError
 
@@ -27,7 +27,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
 app.command("demo")(demo.demo)
 app.command("world")(world.world)
 app.command("simulate")(simulate.simulate)
