@@ -83,7 +83,7 @@ def _levels(shape: tuple[int, ...]) -> list[int]:
 
 
 def _check(path: Path, shape: tuple[int, ...]) -> None:
-    """GDAL may notice a full disk only when it closes the file, and then only say so in a log: read it back."""
+    """GDAL may notice a full disk only on closing, and then only say so in a log: read it back."""
     import rasterio
 
     with rasterio.open(path) as source:

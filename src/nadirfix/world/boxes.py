@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -11,10 +12,29 @@ from numpy.typing import NDArray
 
 from nadirfix.world.layout import Array
 
-__all__ = ["BOTH", "Box", "Claims"]
+__all__ = ["BOTH", "Box", "Claims", "Rgb", "Stand", "changes", "pick"]
+
+Rgb = tuple[float, float, float]
 
 BOTH = (True, True)
 _CELL_M = 1.0
+
+
+class Stand(NamedTuple):
+    """A place to put something, and which way it points."""
+
+    x_m: float
+    y_m: float
+    angle: float
+
+    def moved(self, u_m: float, v_m: float) -> Stand:
+        """The place so far ahead and to the right."""
+        c, s = math.cos(self.angle), math.sin(self.angle)
+        return Stand(self.x_m + c * u_m - s * v_m, self.y_m + s * u_m + c * v_m, self.angle)
+
+    def turned(self) -> Stand:
+        """The same place, a quarter turn to the right."""
+        return Stand(self.x_m, self.y_m, self.angle + math.pi / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +53,16 @@ class Box:
     here: tuple[bool, bool] = BOTH
     salt: int = 0
 
+    @classmethod
+    def on(cls, stand: Stand, kind: str, size_m: tuple[float, float], rgb: Rgb, **more: Any) -> Box:
+        """A box of this length and width at a place."""
+        place = stand._asdict()
+        return cls(kind=kind, **place, length_m=size_m[0], width_m=size_m[1], rgb=rgb, **more)
+
     @property
-    def reach_m(self) -> float:
-        """From the middle to a corner."""
-        return 0.5 * math.hypot(self.length_m, self.width_m)
+    def stand(self) -> Stand:
+        """Where it is."""
+        return Stand(self.x_m, self.y_m, self.angle)
 
     def corners(self, *, grown_m: float = 0.0) -> Array:
         """The four corners, with some room around."""
@@ -84,3 +110,16 @@ class Claims:
 
     def _cells(self, box: Box, grown_m: float) -> NDArray[np.int32]:
         return np.asarray(np.round(box.corners(grown_m=grown_m) / _CELL_M), np.int32)
+
+
+def changes(rng: np.random.Generator) -> tuple[bool, bool]:
+    """Most buildings are there at both dates; some come, some go."""
+    luck = rng.random()
+    return (False, True) if luck < 0.06 else (True, False) if luck < 0.1 else BOTH
+
+
+def pick(palette: tuple[Rgb, ...], rng: np.random.Generator) -> Rgb:
+    """One colour of a palette, a little its own."""
+    base = np.array(palette[int(rng.integers(len(palette)))]) * rng.uniform(0.88, 1.1) + rng.normal(0, 3, 3)
+    r, g, b = np.clip(base, 8, 246)
+    return float(r), float(g), float(b)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import cv2
 import numpy as np
@@ -19,7 +20,7 @@ from nadirfix.world.noise import Noise
 
 __all__ = ["Cluster", "Edge", "Layout", "bent", "make_layout"]
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

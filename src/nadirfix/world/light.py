@@ -31,20 +31,27 @@ def photographed(tile: Tile, plan: Plan) -> NDArray[np.uint8]:
     seen = season.haze * np.array([0.72, 0.76, 0.82], np.float32) + (1 - season.haze) * seen
     seen = cv2.GaussianBlur(seen, (0, 0), 0.42, borderType=cv2.BORDER_REFLECT)
     noisy = seen * 255 + 1.6 * _sensor_noise(tile)[..., None]
-    return np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(noisy), 0, 255), np.uint8)
 
 
 def _lit(tile: Tile, sun: Sun) -> Floats:
     """How squarely the sun strikes each pixel; flat ground is 1."""
     relief = tile.height + 0.05 * tile.grain
-    slope_x = cv2.Sobel(relief, cv2.CV_32F, 1, 0, ksize=3, scale=1 / (8 * tile.gsd_m))
-    slope_y = cv2.Sobel(relief, cv2.CV_32F, 0, 1, ksize=3, scale=1 / (8 * tile.gsd_m))
-    np.clip(slope_x, -_STEEPEST, _STEEPEST, out=slope_x)
-    np.clip(slope_y, -_STEEPEST, _STEEPEST, out=slope_y)
+    slope_x = _slope(relief, 1, tile.gsd_m) + _slope(tile.relief, 1, tile.gsd_m)
+    slope_y = _slope(relief, 0, tile.gsd_m) + _slope(tile.relief, 0, tile.gsd_m)
     east, south, up = _towards(sun)
     facing = up - east * slope_x - south * slope_y
     steep = np.sqrt(1 + slope_x * slope_x + slope_y * slope_y)
     return np.clip(facing / (steep * np.float32(up)), 0, 1.7).astype(np.float32)
+
+
+def _slope(height: Floats, axis: int, gsd_m: float) -> Floats:
+    """Rise per metre, taken from the flatter side: a wall seen from above has no face."""
+    step = np.diff(height, axis=axis) / np.float32(gsd_m)
+    first, last = np.take(step, [0], axis=axis), np.take(step, [-1], axis=axis)
+    before, after = np.concatenate([first, step], axis=axis), np.concatenate([step, last], axis=axis)
+    flatter = np.where(np.abs(before) < np.abs(after), before, after)
+    return np.clip(np.where(before * after > 0, flatter, 0), -_STEEPEST, _STEEPEST)
 
 
 def _towards(sun: Sun) -> tuple[float, float, float]:

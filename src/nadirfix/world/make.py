@@ -79,7 +79,7 @@ def _check(size_m: float, gsd_m: float, seed: int) -> None:
             "options.invalid",
             "a world of this size cannot be made",
             seen=f"{size_m / 1000:g} km at {gsd_m:g} m per pixel, seed {seed}",
-            do="choose 0.5 to 10 km, 0.2 to 2 m per pixel, at most 20000 pixels a side, and a seed of 0 or more",
+            do="choose 0.5 to 10 km, 0.2 to 2 m per pixel, at most 20000 pixels a side, a seed from 0",
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Floats", "Noise", "chance"]
 
-Floats = NDArray[np.float32]
+#: Single precision wherever pixels are concerned.
+Floats = NDArray[np.floating[Any]]
 
 _SIDE = 1024
 _GOLDEN = 0.61803398875
@@ -120,7 +122,7 @@ def _placed(
     return x_m.astype(np.float64) / spacing_m + dx, y_m.astype(np.float64) / spacing_m + dy
 
 
-def _thinned(a_m: Floats, every: int, gsd_m: float) -> tuple[NDArray[np.float64], int]:
+def _thinned(a_m: Floats, every: int, gsd_m: float) -> tuple[Floats, int]:
     """Middles of groups of pixels, two groups beyond either end, and how many pixels there were."""
     groups = np.arange(-2, math.ceil(len(a_m) / every) + 2)
     return float(a_m[0]) + (groups * every + 0.5 * (every - 1)) * gsd_m, len(a_m)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nadirfix.world.boxes import Box
+from nadirfix.world.boxes import Box, Rgb
 from nadirfix.world.noise import Floats
 from nadirfix.world.plan import Plan
 from nadirfix.world.season import linear
@@ -17,7 +17,7 @@ from nadirfix.world.trace import stripe
 
 __all__ = ["paint_boxes", "paint_yards"]
 
-_YARDS = ("lawn", "paving", "dirt", "parking", "bed", "pool")
+_YARDS = ("lawn", "paving", "dirt", "parking", "bed", "pool", "pitch", "court", "panels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +64,8 @@ def _patch(tile: Tile, box: Box) -> _Patch | None:
         return None
     dx, dy = window.x_m - np.float32(box.x_m), window.y_m - np.float32(box.y_m)
     u, v = np.float32(c) * dx + np.float32(s) * dy, np.float32(c) * dy - np.float32(s) * dx
+    if box.kind == "tank":
+        return _Patch(window, u, v, covered(0.5 * box.width_m - np.hypot(u, v), tile.gsd_m))
     over = covered(0.5 * box.length_m - np.abs(u), tile.gsd_m) * covered(
         0.5 * box.width_m - np.abs(v), tile.gsd_m
     )
@@ -77,17 +79,10 @@ def _paving(tile: Tile, box: Box, patch: _Patch) -> Floats:
 
 
 def _lawn(tile: Tile, box: Box, patch: _Patch) -> Floats:
-    """Lawns are tinted a little on their own, but follow the season."""
+    """Lawns have a tint of their own over what the season has put there."""
     at = patch.window.at
     own = linear(box.rgb) / linear((100.0, 116.0, 66.0))
-    rough = 1 + 0.14 * tile.grain[at] + 0.10 * tile.patches[at]
-    return np.asarray(
-        tile.albedo[at] * 0.35 + 0.65 * linear(_season_lawn(tile)) * own * rough[..., None], np.float32
-    )
-
-
-def _season_lawn(tile: Tile) -> tuple[float, float, float]:
-    return (104, 120, 66) if tile.date == 0 else (110, 118, 70)
+    return np.asarray(tile.albedo[at] * own * (1 + 0.08 * tile.grain[at])[..., None], np.float32)
 
 
 def _dirt(tile: Tile, box: Box, patch: _Patch) -> Floats:
@@ -127,9 +122,52 @@ def _pool(tile: Tile, box: Box, patch: _Patch) -> Floats:
     return rgb
 
 
+def _pitch(tile: Tile, box: Box, patch: _Patch) -> Floats:
+    """A football pitch: mown bands, white lines, worn goal mouths."""
+    at = patch.window.at
+    bands = np.sign(np.sin(np.pi * patch.u_m / 5.5))
+    rgb = linear(box.rgb) * (1 + 0.05 * bands + 0.10 * tile.grain[at])[..., None]
+    edge = np.minimum(0.5 * box.length_m - np.abs(patch.u_m), 0.5 * box.width_m - np.abs(patch.v_m))
+    goal = np.hypot(np.abs(patch.u_m) - 0.46 * box.length_m, 0.6 * patch.v_m)
+    mix(rgb, np.clip(0.9 - goal / 7 + 0.2 * tile.patches[at], 0, 0.7), linear((150, 134, 100)))
+    lines = stripe(edge, 2.0, 0.2, tile.gsd_m) + stripe(np.abs(patch.u_m), 0.0, 0.2, tile.gsd_m) * (edge > 2)
+    lines = lines + stripe(np.hypot(patch.u_m, patch.v_m), 9.15, 0.2, tile.gsd_m)
+    mix(rgb, np.clip(0.8 * lines, 0, 1), linear((226, 228, 220)))
+    return np.asarray(rgb, np.float32)
+
+
+def _court(tile: Tile, box: Box, patch: _Patch) -> Floats:
+    """A tennis court with its lines."""
+    rgb = _paving(tile, box, patch)
+    u, v = np.abs(patch.u_m), np.abs(patch.v_m)
+    lines = stripe(u, 11.9, 0.15, tile.gsd_m) * (v < 5.5) + stripe(v, 5.5, 0.15, tile.gsd_m) * (u < 11.9)
+    lines = lines + stripe(u, 6.4, 0.15, tile.gsd_m) * (v < 4.1)
+    lines = lines + stripe(v, 4.1, 0.15, tile.gsd_m) * (u < 11.9)
+    mix(rgb, np.clip(lines, 0, 1), linear((222, 220, 214)))
+    return rgb
+
+
+def _panels(tile: Tile, box: Box, patch: _Patch) -> Floats:
+    """Rows of solar panels over grass."""
+    beside = np.abs((patch.v_m / 7.5) % 1 - 0.5) * 7.5
+    gaps = 1 - stripe(np.abs((patch.u_m / 13.0) % 1 - 0.5) * 13, 0.0, 0.5, tile.gsd_m)
+    seams = 1 + 0.15 * stripe(np.abs((patch.u_m / 2.0) % 1 - 0.5) * 2, 0.0, 0.1, tile.gsd_m)
+    rgb = tile.albedo[patch.window.at].copy()
+    mix(rgb, 0.45 * stripe(beside, 3.2, 1.4, tile.gsd_m), linear((60, 66, 44)))
+    mix(rgb, covered(1.9 - beside, tile.gsd_m) * gaps, linear(box.rgb) * seams[..., None])
+    return rgb
+
+
 _FLAT: dict[str, Callable[[Tile, Box, _Patch], Floats]] = {
-    "lawn": _lawn, "dirt": _dirt, "parking": _parking, "bed": _bed, "pool": _pool,
-}  # fmt: skip
+    "lawn": _lawn,
+    "dirt": _dirt,
+    "parking": _parking,
+    "bed": _bed,
+    "pool": _pool,
+    "pitch": _pitch,
+    "court": _court,
+    "panels": _panels,
+}
 
 
 def _raise(tile: Tile, box: Box, patch: _Patch) -> None:
@@ -147,6 +185,9 @@ def _roof(box: Box, patch: _Patch) -> Floats:
     if box.kind == "hip":
         ends = (0.5 * box.length_m - np.abs(patch.u_m)) / (0.5 * box.width_m)
         return np.asarray(box.rise_m * np.clip(np.minimum(across, ends), 0, 1), np.float32)
+    if box.kind == "greenhouse":
+        bay = np.abs((patch.v_m / 6.4) % 1 - 0.5) * 2
+        return np.asarray(3.2 + 1.6 * (1 - bay), np.float32)
     if box.kind in ("gable", "hall"):
         return np.asarray(box.rise_m * np.clip(across, 0, 1), np.float32)
     if box.kind == "car":
@@ -162,13 +203,12 @@ def _tiled(tile: Tile, box: Box, patch: _Patch) -> Floats:
     ridge = stripe(np.abs(patch.v_m), 0.0, 0.35, tile.gsd_m)
     rgb = rgb * (1 + 0.18 * ridge)[..., None]
     luck = (box.salt * 0.618) % 1
-    if luck < 0.3 and box.width_m > 7:
-        _patch_on(rgb, patch, (0.1 * box.length_m, 0.25 * box.width_m), (2.6, 1.5), (44, 52, 74), tile.gsd_m)
-    if box.width_m > 6:
-        _patch_on(rgb, patch, ((luck - 0.5) * 0.6 * box.length_m, 0.0), (0.4, 0.4), (92, 74, 66), tile.gsd_m)
-        _patch_on(
-            rgb, patch, (0.2 * box.length_m, -0.25 * box.width_m), (0.45, 0.6), (70, 80, 92), tile.gsd_m
-        )
+    long_m, wide_m, gsd_m = box.length_m, box.width_m, tile.gsd_m
+    if luck < 0.3 and wide_m > 7:
+        _patch_on(rgb, patch, (0.1 * long_m, 0.25 * wide_m, 2.6, 1.5), (44, 52, 74), gsd_m=gsd_m)
+    if wide_m > 6:
+        _patch_on(rgb, patch, ((luck - 0.5) * 0.6 * long_m, 0.0, 0.4, 0.4), (92, 74, 66), gsd_m=gsd_m)
+        _patch_on(rgb, patch, (0.2 * long_m, -0.25 * wide_m, 0.45, 0.6), (70, 80, 92), gsd_m=gsd_m)
     return np.asarray(rgb, np.float32)
 
 
@@ -196,11 +236,9 @@ def _flat(tile: Tile, box: Box, patch: _Patch) -> Floats:
     rim = np.minimum(0.5 * box.length_m - np.abs(patch.u_m), 0.5 * box.width_m - np.abs(patch.v_m))
     mix(rgb, 0.6 * covered(0.5 - rim, tile.gsd_m), linear((222, 220, 214)))
     for k in range(5):
-        spot = (
-            (((box.salt >> k) * 0.618) % 1 - 0.5) * 0.8 * box.length_m,
-            (((box.salt >> k) * 0.377) % 1 - 0.5) * 6,
-        )
-        _patch_on(rgb, patch, spot, (0.9 + 0.3 * (k == 0), 0.8), (110, 112, 116), tile.gsd_m)
+        u, v = (((box.salt >> k) * f % 1 - 0.5) * 0.8 for f in (0.618, 0.377))
+        rect = u * box.length_m, v * box.width_m, 0.9 + 0.4 * (k == 0), 0.8
+        _patch_on(rgb, patch, rect, (110, 112, 116), gsd_m=tile.gsd_m)
     return np.asarray(rgb, np.float32)
 
 
@@ -212,14 +250,19 @@ def _painted(tile: Tile, box: Box, patch: _Patch) -> Floats:
     return rgb
 
 
-_CLAD: dict[str, Callable[[Tile, Box, _Patch], Floats]] = {"hall": _metal, "flat": _flat, "car": _painted}
+_CLAD: dict[str, Callable[[Tile, Box, _Patch], Floats]] = {
+    "hall": _metal,
+    "flat": _flat,
+    "car": _painted,
+    "greenhouse": _metal,
+    "tank": _paving,
+}
 
 
 def _patch_on(
-    rgb: Floats, patch: _Patch, middle: tuple[float, float], half: tuple[float, float], colour: tuple[int, int, int],
-    gsd_m: float,
-) -> None:  # fmt: skip
-    over = covered(half[0] - np.abs(patch.u_m - middle[0]), gsd_m) * covered(
-        half[1] - np.abs(patch.v_m - middle[1]), gsd_m
-    )
+    rgb: Floats, patch: _Patch, rect: tuple[float, float, float, float], colour: Rgb, *, gsd_m: float
+) -> None:
+    """A small rectangle on a roof: middle and half sizes along and across it."""
+    u, v, half_u, half_v = rect
+    over = covered(half_u - np.abs(patch.u_m - u), gsd_m) * covered(half_v - np.abs(patch.v_m - v), gsd_m)
     mix(rgb, over, linear(colour))

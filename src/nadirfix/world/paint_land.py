@@ -74,8 +74,8 @@ def _ground(tile: Tile, block: Block, numbers: NDArray[np.int32], edge_m: Floats
     mine = numbers[window.at] == block.number
     if not mine.any():
         return None
-    u, v = (np.asarray(a, np.float32) for a in rows_at(block, window.x_m, window.y_m))
-    v = v + tile.bow[window.at]
+    u, straight = rows_at(block, window.x_m, window.y_m)
+    v = straight + tile.bow[window.at]
     strip = np.searchsorted(block.cuts_m, v)
     parcel = 2 * strip + (u > block.ends_m[strip])
     walls = np.concatenate([[-1e4], block.cuts_m, [1e4]]).astype(np.float32)
@@ -90,7 +90,10 @@ def _paint_block(tile: Tile, plan: Plan, block: Block, ground: _Ground, season: 
     margin = covered(1.5 - ground.edge_m, tile.gsd_m)
     if block.use in ("field", "meadow", "vineyard", "orchard"):
         wide = 0.35 + 0.8 * float(chance(plan.seed, block.number, 24))
-        margin = np.maximum(margin, covered(np.float32(wide) - ground.cut_m, tile.gsd_m))
+        seen = 0.4 if block.use == "meadow" else 1.0
+        margin = np.maximum(margin, seen * covered(np.float32(wide) - ground.cut_m, tile.gsd_m))
+    if block.use in ("meadow", "wood", "park", "housing"):
+        _tread(tile, ground, colour)
     verge = linear(season.verge) * (1 + 0.28 * tile.grain[ground.window.at])[..., None]
     colour += margin[..., None] * (verge - colour)
     np.copyto(tile.albedo[ground.window.at], colour, where=ground.mine[..., None])
@@ -98,11 +101,24 @@ def _paint_block(tile: Tile, plan: Plan, block: Block, ground: _Ground, season: 
         _dig(tile, block, ground)
 
 
+def _tread(tile: Tile, ground: _Ground, colour: Floats) -> None:
+    """Footpaths, and tussocks and bare spots beside them."""
+    at = ground.window.at
+    worn = np.clip(0.55 + 0.4 * tile.patches[at], 0, 0.9)
+    mix(
+        colour,
+        covered(0.5 + 0.2 * tile.lumps[at] - tile.trails[at], max(tile.gsd_m, 0.5)) * worn,
+        linear((158, 142, 112)),
+    )
+    tufts = np.clip(tile.lumps[at] + 0.4 * tile.patches[at] - 0.9, 0, 1)
+    colour *= (1 - 0.35 * tufts)[..., None]
+
+
 def _looks(plan: Plan, block: Block, ground: _Ground, date: int, season: Season) -> list[Crop]:
     """How each parcel of a block looks, by parcel number."""
     found = []
     for parcel in range(int(ground.parcel.max()) + 1):
-        crop = season.crops[parcel_crop(block, parcel, date=date, seed=plan.seed, season=season)]
+        crop = season.crops[parcel_crop(block, parcel, date=date, seed=plan.seed)]
         luck = chance(plan.seed, block.number, parcel, date, np.arange(3)) - 0.5
         rgb = tuple(
             np.clip(
@@ -121,7 +137,9 @@ def _base(block: Block, crop: Crop, season: Season) -> tuple[float, float, float
         return r * 1.1, g * 1.05, b
     if block.use == "quarry":
         return 186, 172, 148
-    if block.use in ("housing", "centre", "park", "village", "works"):
+    if block.use in ("works", "centre"):
+        return (138, 134, 128) if block.use == "works" else (146, 138, 126)
+    if block.use in ("housing", "park", "village"):
         return season.lawn
     return season.grass
 
@@ -133,7 +151,7 @@ def _fitting(block: Block, crop: Crop) -> Crop:
         return replace(crop, cover=0.9, row_m=2.2, row_amp=0.42, pass_amp=0.03, mottle=0.1, height_m=0.0)
     if block.use == "orchard":
         return replace(crop, cover=0.9, row_m=6.0, row_amp=0.06, pass_amp=0.02, mottle=0.14)
-    rough = {"quarry": 0.1, "wood": 0.25}.get(block.use, 0.2)
+    rough = {"quarry": 0.1, "wood": 0.25, "works": 0.1, "centre": 0.13, "meadow": 0.24}.get(block.use, 0.2)
     return replace(crop, cover=0.94, row_amp=0.0, pass_amp=0.0, tram=0.0, mottle=rough, worked=0.0)
 
 
@@ -148,7 +166,7 @@ def _crop_colour(tile: Tile, plan: Plan, block: Block, ground: _Ground, looks: l
     across = np.where(ground.edge_m < _HEADLAND_M, ground.edge_m + 0.37, ground.v_m)
     streak = tile.noise.drawn(ground.u_m / 45, across / of("pass_m"), block.number)
     fine = tile.noise.drawn(ground.u_m / 7, across / np.float32(max(0.9, 1.2 * tile.gsd_m)), block.number + 7)
-    bright = 1 + of("mottle") * (0.8 * tile.patches[at] + 0.55 * tile.grain[at])
+    bright = 1 + of("mottle") * (0.7 * tile.patches[at] + 0.75 * tile.grain[at])
     bright += of("row_amp") * _rows(across, of("row_m"), tile.gsd_m) + of("pass_amp") * (streak + 0.7 * fine)
     cover = of("cover") * (1 + 0.16 * tile.patches[at]) + 0.1 * streak * (of("cover") < 0.9)
     cover -= 0.75 * of("tram") * _trams(ground, tile.gsd_m)

@@ -6,7 +6,7 @@ import numpy as np
 
 from nadirfix.world.noise import Floats
 from nadirfix.world.plan import Plan
-from nadirfix.world.roads import Road
+from nadirfix.world.roads import Road, along
 from nadirfix.world.season import Season, linear
 from nadirfix.world.tile import Tile, covered, mix
 from nadirfix.world.trace import Trace, stripe, trace
@@ -110,5 +110,7 @@ def _marked(tile: Tile, road: Road, found: Trace, rgb: Floats) -> Floats:
         dash = np.clip(3 * (1 - np.abs((found.along_m / 12) % 1 - 0.5) * 6) + 0.5, 0, 1)
         line = stripe(found.away_m, 0.0, 0.24, tile.gsd_m) * dash
         line = line + stripe(found.away_m, 0.5 * road.width_m - 0.4, 0.2, tile.gsd_m)
+        # Beyond its ends a curve has only end caps, and no line is painted around those.
+        line = line * ((found.along_m > 0.1) & (found.along_m < float(along(road.points)[-1]) - 0.1))
         mix(rgb, np.clip(0.85 * line, 0, 1).astype(np.float32), linear((214, 214, 208)))
     return np.asarray(rgb, np.float32)

@@ -10,7 +10,7 @@ import numpy as np
 from nadirfix.world.layout import Array, Layout, bent
 from nadirfix.world.noise import Noise, chance
 from nadirfix.world.roads import Road, resampled
-from nadirfix.world.season import CROPS, Season
+from nadirfix.world.season import CROPS
 
 __all__ = ["Block", "make_blocks", "parcel_crop", "parcels_at", "rows_at"]
 
@@ -40,7 +40,7 @@ def make_blocks(layout: Layout, river: Road, *, size_m: float, seed: int, noise:
     )
 
 
-def parcel_crop(block: Block, parcel: int, *, date: int, seed: int, season: Season) -> int:
+def parcel_crop(block: Block, parcel: int, *, date: int, seed: int) -> int:
     """Which crop stands on a parcel at a date; meadows stay meadows."""
     if block.use != "field":
         return CROPS.index("ley")
@@ -63,11 +63,11 @@ def _uses(layout: Layout, river: Road, size_m: float, seed: int, noise: Noise) -
 
 
 def _use(wild: float, damp_m: float, luck: float) -> str:
-    if wild > 0.42:
+    if wild > 0.62:
         return "wood"
-    if damp_m < 150 and luck < 0.7:
+    if damp_m < 130 and luck < 0.7:
         return "meadow"
-    if wild > 0.22 or luck > 0.9:
+    if wild > 0.45 or luck > 0.92:
         return "meadow"
     return "orchard" if luck > 0.86 else "vineyard" if luck > 0.83 else "field"
 
@@ -78,9 +78,9 @@ def _town_use(layout: Layout, i: int, luck: float, noise: Noise) -> str:
     away = float(cluster.reach(np.array([x]), np.array([y]), noise)[0])
     if cluster.radius_m < 205 and layout.cluster_of[i] > 0:
         return "village"
-    if luck > 0.9:
+    if luck > 0.93:
         return "park"
-    if away > 0.6 and luck < 0.14:
+    if away > 0.6 and luck < 0.16:
         return "works"
     return "centre" if away < 0.42 else "housing"
 

@@ -19,10 +19,30 @@ from nadirfix.world.roads import Border, Road, along
 from nadirfix.world.season import Season
 from nadirfix.world.settle import Settlement
 
-__all__ = ["BALE", "BROADLEAF", "BUSH", "CONIFER", "Plants", "block_numbers", "make_plants"]
+__all__ = ["BALE", "BROADLEAF", "BUSH", "CONIFER", "Plants", "make_plants"]
 
 BROADLEAF, CONIFER, BUSH, BALE = range(4)
 _CELL_M = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Land:
+    """What there is to plant on."""
+
+    blocks: tuple[Block, ...]
+    numbers: NDArray[np.int32]
+    size_m: float
+    seed: int
+    noise: Noise
+
+    def number_at(self, x: Array, y: Array) -> NDArray[np.int32]:
+        col, row = (np.clip((a / _CELL_M).round().astype(int), 0, len(self.numbers) - 1) for a in (x, y))
+        return np.asarray(self.numbers[row, col])
+
+    def use_at(self, x: Array, y: Array) -> NDArray[np.str_]:
+        ranks = np.zeros(max(b.number for b in self.blocks) + 2, np.int64)  # the last entry is "no block"
+        ranks[[b.number for b in self.blocks]] = np.arange(1, len(self.blocks) + 1)
+        return np.array(["none", *(b.use for b in self.blocks)])[ranks[self.number_at(x, y)]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +67,7 @@ class Plants:
         return cls(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)))
 
 
-def block_numbers(blocks: tuple[Block, ...], size_m: float) -> NDArray[np.int32]:
+def _block_numbers(blocks: tuple[Block, ...], size_m: float) -> NDArray[np.int32]:
     """Which block every two metres of the map belong to (−1 for none)."""
     side = int(size_m / _CELL_M) + 2
     numbers = np.full((side, side), -1, np.int32)
@@ -69,14 +89,14 @@ def make_plants(
     seasons: tuple[Season, Season],
 ) -> Plants:
     """Plant the whole map."""
-    numbers = block_numbers(blocks, size_m)
-    free = [_wild(blocks, numbers, river, size_m, seed, noise), _orchards(blocks, numbers, seed)]
+    land = _Land(blocks, _block_numbers(blocks, size_m), size_m, seed, noise)
+    free = [_wild(land), _orchards(land)]
     free += [_hedgerows(lines, blocks, seed, noise), _avenues(roads, seed)]
     free.append(_gardens(town, seed))
-    free += [_bales(blocks, numbers, date, seasons[date], size_m, seed) for date in (0, 1)]
+    free += [_bales(land, date, seasons[date]) for date in (0, 1)]
     plants = Plants.joined(free)
     plants = plants.where(~town.claims.taken_at(plants.x_m, plants.y_m))
-    return Plants.joined([plants, _garden_hedges(town, seed), _river_trees(river, size_m, seed, noise)])
+    return Plants.joined([plants, _garden_hedges(town, seed), _river_trees(river, seed, noise)])
 
 
 def _crowns(
@@ -95,49 +115,41 @@ def _candidates(size_m: float, spacing_m: float, rng: np.random.Generator) -> tu
     return x + rng.uniform(0, spacing_m, x.size), y + rng.uniform(0, spacing_m, x.size)
 
 
-def _looked_up(numbers: NDArray[np.int32], x: Array, y: Array) -> NDArray[np.int32]:
-    side = len(numbers)
-    col, row = (np.clip((a / _CELL_M).round().astype(int), 0, side - 1) for a in (x, y))
-    return np.asarray(numbers[row, col])
-
-
-def _wild(
-    blocks: tuple[Block, ...], numbers: NDArray[np.int32], river: Road, size_m: float, seed: int, noise: Noise
-) -> Plants:
+def _wild(land: _Land) -> Plants:
     """Woods with clearings, copses and lone trees on grassland, park trees."""
-    rng = np.random.default_rng([seed, 10])
-    x, y = _candidates(size_m, 4.9, rng)
-    use = np.array(["none", *(b.use for b in blocks)])[_ranks(blocks)[_looked_up(numbers, x, y)]]
-    thick = noise.at(x, y, 90.0, 111) + 0.6 * noise.at(x, y, 35.0, 112)
+    rng = np.random.default_rng([land.seed, 10])
+    x, y = _candidates(land.size_m, 4.9, rng)
+    use = land.use_at(x, y)
+    thick = land.noise.at(x, y, 90.0, 111) + 0.6 * land.noise.at(x, y, 35.0, 112)
     luck = rng.random(x.size)
-    wood = (use == "wood") & (thick > -1.05) & (luck < 0.93)
-    grass = ((use == "meadow") | (use == "quarry")) & ((thick > 1.25) | (luck < 0.006))
-    parks = ((use == "park") | (use == "village") | (use == "housing")) & (luck < 0.07 + 0.2 * (thick > 0.9))
-    keep = wood | grass | parks | ((use == "field") & (luck < 0.0004))
+    wood = (use == "wood") & (thick > -1.25) & (luck < 0.93)
+    grass = np.isin(use, ("meadow", "quarry")) & ((thick > 1.25) | (luck < 0.008 + 0.02 * (thick > 0.7)))
+    town = np.isin(use, ("village", "housing", "centre", "works")) & (luck < 0.03 + 0.1 * (thick > 0.9))
+    parks = (use == "park") & (luck < 0.05 + 0.3 * (thick > 0.7))
+    keep = wood | grass | town | parks | ((use == "field") & (luck < 0.0004))
     x, y, wood = x[keep], y[keep], wood[keep]
-    stand = noise.at(x, y, 190.0, 113) + 0.35 * rng.normal(size=x.size)
-    species = np.where(
-        wood & (stand > 0.55), CONIFER, np.where(~wood & (rng.random(x.size) < 0.3), BUSH, BROADLEAF)
-    )
+    species = _species(land, x, y, wood, rng)
     size = np.where(
-        species == CONIFER, rng.uniform(1.7, 3.0, x.size), rng.gamma(9, 0.38, x.size).clip(1.8, 5.8)
+        species == CONIFER, rng.uniform(1.6, 3.0, x.size), rng.gamma(7, 0.47, x.size).clip(1.6, 6.2)
     )
-    size = np.where(species == BUSH, rng.uniform(0.7, 1.7, x.size), size)
-    return _crowns(x, y, size, rng, species=species, tall=2.6)
+    size = np.where(species == BUSH, rng.uniform(0.6, 1.7, x.size), size)
+    return _crowns(x, y, size, rng, species=species, tall=2.5)
 
 
-def _ranks(blocks: tuple[Block, ...]) -> NDArray[np.int64]:
-    """Block number to place in the list, counted from one; zero for no block (the last entry)."""
-    ranks = np.zeros(max(b.number for b in blocks) + 2, np.int64)
-    ranks[[b.number for b in blocks]] = np.arange(1, len(blocks) + 1)
-    return ranks
+def _species(
+    land: _Land, x: Array, y: Array, wood: NDArray[np.bool_], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Stands of conifers inside woods, bushes between the trees outside."""
+    stand = land.noise.at(x, y, 190.0, 113) + 0.35 * rng.normal(size=x.size)
+    bush = rng.random(x.size) < np.where(wood, 0.05, 0.45)
+    return np.where(bush, BUSH, np.where(wood & (stand > 0.6), CONIFER, BROADLEAF))
 
 
-def _orchards(blocks: tuple[Block, ...], numbers: NDArray[np.int32], seed: int) -> Plants:
+def _orchards(land: _Land) -> Plants:
     """Fruit trees in rows, one spacing to a block, with gaps where trees have died."""
-    rng = np.random.default_rng([seed, 11])
+    rng = np.random.default_rng([land.seed, 11])
     parts = [_crowns(np.zeros(0), np.zeros(0), np.zeros(0), rng)]
-    for block in (b for b in blocks if b.use == "orchard"):
+    for block in (b for b in land.blocks if b.use == "orchard"):
         reach = float(np.hypot(block.outline[:, 0] - block.x_m, block.outline[:, 1] - block.y_m).max())
         step_u, step_v = rng.uniform(3.6, 5.5), rng.uniform(5.0, 7.5)
         u, v = (
@@ -146,7 +158,7 @@ def _orchards(blocks: tuple[Block, ...], numbers: NDArray[np.int32], seed: int) 
         c, s = math.cos(block.angle), math.sin(block.angle)
         x, y = block.x_m + c * u - s * v, block.y_m + s * u + c * v
         x, y = x + rng.normal(0, 0.15, x.size), y + rng.normal(0, 0.15, x.size)
-        keep = (_looked_up(numbers, x, y) == block.number) & (rng.random(x.size) < 0.94)
+        keep = (land.number_at(x, y) == block.number) & (rng.random(x.size) < 0.94)
         old = rng.uniform(1.3, 2.4)
         radius = (old * rng.normal(1, 0.13, x.size)).clip(0.7, 3.2)
         parts.append(_crowns(x[keep], y[keep], radius[keep], rng, tall=1.5))
@@ -229,7 +241,7 @@ def _garden_hedges(town: Settlement, seed: int) -> Plants:
     return Plants.joined(parts)
 
 
-def _river_trees(river: Road, size_m: float, seed: int, noise: Noise) -> Plants:
+def _river_trees(river: Road, seed: int, noise: Noise) -> Plants:
     """Willows and alders along the banks, in groups."""
     rng = np.random.default_rng([seed, 16])
     parts = []
@@ -243,19 +255,17 @@ def _river_trees(river: Road, size_m: float, seed: int, noise: Noise) -> Plants:
     return Plants.joined(parts)
 
 
-def _bales(
-    blocks: tuple[Block, ...], numbers: NDArray[np.int32], date: int, season: Season, size_m: float, seed: int
-) -> Plants:
+def _bales(land: _Land, date: int, season: Season) -> Plants:
     """Round bales on fields that were just harvested."""
-    rng = np.random.default_rng([seed, 17, date])
-    x, y = _candidates(size_m, 17.0, rng)
-    home = _looked_up(numbers, x, y)
+    rng = np.random.default_rng([land.seed, 17, date])
+    x, y = _candidates(land.size_m, 17.0, rng)
+    home = land.number_at(x, y)
     keep = np.zeros(x.size, bool)
-    for block in (b for b in blocks if b.use == "field"):
+    for block in (b for b in land.blocks if b.use == "field"):
         mine = np.flatnonzero(home == block.number)
         for parcel in np.unique(found := parcels_at(block, x[mine], y[mine])):
-            crop = season.crops[parcel_crop(block, int(parcel), date=date, seed=seed, season=season)]
-            if chance(seed, block.number, int(parcel), date, 72) < crop.bales:
+            crop = season.crops[parcel_crop(block, int(parcel), date=date, seed=land.seed)]
+            if chance(land.seed, block.number, int(parcel), date, 72) < crop.bales:
                 keep[mine[found == parcel]] = True
     keep &= rng.random(x.size) < 0.8
     return _crowns(x[keep], y[keep], np.full(int(keep.sum()), 0.8), rng, species=BALE, tall=1.5, date=date)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class Border:
 def resampled(points: Array, step_m: float) -> Array:
     """The same curve with a point at least every so many metres."""
     done = [points[:1]]
-    for a, b in zip(points[:-1], points[1:], strict=True):
+    for a, b in pairwise(points):
         n = max(math.ceil(float(np.hypot(*(b - a))) / step_m), 1)
         done.append(a + (b - a) * (np.arange(1, n + 1) / n)[:, None])
     return np.concatenate(done)

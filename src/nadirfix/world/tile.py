@@ -99,6 +99,22 @@ class Tile:
         """Rows are never quite straight: metres of slow sideways drift."""
         return np.asarray(2.2 * self.noise.grid(self.x_m, self.y_m, 150.0, 21), np.float32)
 
+    @cached_property
+    def relief(self) -> Floats:
+        """Hills and hollows, metres; they only show as light and shade."""
+        return self.noise.fbm(
+            self.x_m, self.y_m, coarsest_m=420, finest_m=40, salt=25, gain=0.42
+        ) * np.float32(9)
+
+    @cached_property
+    def trails(self) -> Floats:
+        """How far each pixel lies from a footpath or game trail, metres: the level lines of a slow noise."""
+        level = self.noise.grid(self.x_m, self.y_m, 120.0, 27) + 0.15 * self.noise.grid(
+            self.x_m, self.y_m, 30.0, 28
+        )
+        slope = np.hypot(np.gradient(level, axis=0), np.gradient(level, axis=1)) / np.float32(self.gsd_m)
+        return np.asarray(np.abs(level - 0.35) / np.maximum(slope, 0.004), np.float32)
+
     def window(self, x_m: float, y_m: float, reach_x_m: float, reach_y_m: float) -> Window | None:
         """The pixels within reach of a point, or nothing when there are none."""
         left = max(int((x_m - reach_x_m - self.x0_m) / self.gsd_m), 0)
@@ -125,4 +141,4 @@ def mix(under: Floats, cover: Floats, rgb: Floats) -> None:
 
 def covered(inside_m: Floats, gsd_m: float) -> Floats:
     """How much of a pixel is covered whose centre lies this far inside an edge."""
-    return np.clip(inside_m / np.float32(gsd_m) + np.float32(0.5), 0, 1)
+    return np.asarray(np.clip(inside_m / np.float32(gsd_m) + np.float32(0.5), 0, 1), np.float32)

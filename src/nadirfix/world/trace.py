@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def trace(tile: Tile, points: Array, reach_m: float) -> Trace | None:
     shape = window.y_m.shape[0], window.x_m.shape[1]
     away, reached = np.full(shape, _FAR_M, np.float32), np.zeros(shape, np.float32)
     start = 0.0
-    for a, b in zip(points[:-1], points[1:], strict=True):
+    for a, b in pairwise(points):
         length = float(np.hypot(*(b - a)))
         _segment(tile, window, (away, reached), (a, b, length, start), reach_m)
         start += length
@@ -70,4 +71,4 @@ def _segment(
 def stripe(away_m: Floats, middle_m: float, width_m: float, gsd_m: float) -> Floats:
     """How much of each pixel a painted line covers that runs this far from the middle of the road."""
     room = 0.5 * (width_m + gsd_m) - np.abs(away_m - np.float32(middle_m))
-    return np.clip(room / np.float32(gsd_m), 0, min(1.0, width_m / gsd_m)).astype(np.float32)
+    return np.asarray(np.clip(room / np.float32(gsd_m), 0, min(1.0, width_m / gsd_m)), np.float32)
