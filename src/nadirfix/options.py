@@ -155,7 +155,10 @@ class TrainOptions:
     patience_epochs: int = 10
     rate_factor: float = 0.1
     stop_rate: float = 1e-6
-    steps_per_epoch: int = 0  # 0: once over all views
+    steps_per_epoch: int = 0  # 0: once over all views; groups of cells take turns by epochs
+    epoch_views: int = 12_000  # altitude: views that count as all, one hundred for each five metres
+    altitude_step_m: float = 5.0  # altitude: views come from multiples of this; 0: from any altitude
+    valid_share: float = 0.95  # altitude: share of a view that must lie on the map
     budget_steps: int = 0  # budget schedule: whichever of the two comes first
     budget_s: float = 0.0
     warm_up: float = 0.05  # budget schedule: share of the budget over which the rates rise

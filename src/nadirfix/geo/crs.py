@@ -51,6 +51,7 @@ def transform(wkt_from: str, wkt_to: str, x: Floats, y: Floats) -> tuple[Floats,
 def working_epsg(wkt: str, x: float, y: float, *, seen: str) -> int:
     """The UTM zone of a place given in any system; beyond 84° N and 80° S there is none."""
     lon_deg, lat_deg = transform(wkt, "EPSG:4326", np.array([x]), np.array([y]))
+    lon_deg = (lon_deg + 180.0) % 360.0 - 180.0  # maps across the date line count on past 180
     try:
         return utm_epsg(float(lon_deg[0]), float(lat_deg[0]))
     except InputError as error:

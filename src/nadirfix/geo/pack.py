@@ -17,8 +17,8 @@ from nadirfix.errors import MapError
 from nadirfix.geo.crs import transform
 from nadirfix.geo.geomap import Bounds, GeoMap
 from nadirfix.geo.polynomial import Polynomial
+from nadirfix.geo.pyramid import REACH_PX, halve
 from nadirfix.geo.raster import Raster
-from nadirfix.geo.render import halve
 from nadirfix.geo.texture import SMALLEST_LEVEL_PX, Texture
 from nadirfix.geo.tiles import TileWriter
 from nadirfix.options import TextureOptions
@@ -66,18 +66,25 @@ def _write_levels(
 ) -> list[tuple[int, int]]:
     """All levels of the pyramid, the fine ones strip by strip; returns their sizes."""
     width, height = sheet.size_px
-    strip = tile_px * 2**_STRIP_LEVELS
+    strip, spare = tile_px * 2**_STRIP_LEVELS, REACH_PX * 2**_STRIP_LEVELS
     left = []
     for top in range(0, height, strip):
-        piece = sheet.rows(top, min(top + strip, height))
+        first, bottom = max(0, top - spare), min(top + strip, height)
+        piece = sheet.rows(first, min(height, bottom + spare))
         for level in range(_STRIP_LEVELS):
-            writer.add(level, top >> level, *piece)
+            writer.add(level, top >> level, *_cut(piece, top - first, bottom - first, level))
             piece = halve(*piece)
-        left.append(piece)
-        progress("texture", min(top + strip, height), height)
+        left.append(_cut(piece, top - first, bottom - first, _STRIP_LEVELS))
+        progress("texture", bottom, height)
     whole = np.concatenate([p for p, _ in left]), np.concatenate([m for _, m in left])
     sizes = [(_halved(width, level), _halved(height, level)) for level in range(_STRIP_LEVELS)]
     return sizes + _write_coarse(whole, writer)
+
+
+def _cut(piece: tuple[Bytes, Bytes], top: int, bottom: int, level: int) -> tuple[Bytes, Bytes]:
+    """The rows of a halved strip that belong to it, without those read to halve it rightly."""
+    rows = slice(top >> level, _halved(bottom, level))
+    return piece[0][rows], piece[1][rows]
 
 
 def _write_coarse(piece: tuple[Bytes, Bytes], writer: TileWriter) -> list[tuple[int, int]]:

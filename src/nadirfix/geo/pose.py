@@ -47,6 +47,6 @@ def _ray_from_pixel(camera: Camera, size: tuple[int, int]) -> Floats:
 
 def _lean(angle: float, toward: float) -> Floats:
     """The rotation that leans straight down towards a compass direction (east, north, up axes)."""
-    axis = np.array([-math.cos(toward), math.sin(toward), 0.0])
+    axis = np.array([math.cos(toward), -math.sin(toward), 0.0])
     cross = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
     return np.asarray(np.eye(3) + math.sin(angle) * cross + (1 - math.cos(angle)) * cross @ cross)

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from nadirfix.errors import MapError
 from nadirfix.geo.colour import Bytes, rgb_converter
 from nadirfix.geo.crs import plane_crs, transform
-from nadirfix.geo.render import Window, halve
+from nadirfix.geo.pyramid import REACH_PX, halve_times
+from nadirfix.geo.render import Window
 from nadirfix.options import RenderOptions
 
 __all__ = ["Raster"]
@@ -101,15 +102,16 @@ class Raster:
     def _read_halved(
         self, dataset: Any, cols: tuple[int, int], rows: tuple[int, int], times: int
     ) -> tuple[Bytes, Bytes]:
-        """A window halved so many times, read in strips so that memory stays small."""
+        """A window halved so many times, read in overlapping strips so that memory stays small."""
         block = 2**times
         strip = max(block, _STRIP_PIXELS // (cols[1] - cols[0]) // block * block)
+        spare = REACH_PX * block if times else 0
         parts = []
         for top in range(rows[0], rows[1], strip):
-            part = self._read_full(dataset, cols, (top, min(top + strip, rows[1])))
-            for _ in range(times):
-                part = halve(*part)
-            parts.append(part)
+            first, last = max(rows[0], top - spare), min(rows[1], top + strip + spare)
+            pixels, mask = halve_times(*self._read_full(dataset, cols, (first, last)), times)
+            kept = slice((top - first) // block, -(-(min(top + strip, rows[1]) - first) // block))
+            parts.append((pixels[kept], mask[kept]))
         return np.concatenate([p for p, _ in parts]), np.concatenate([m for _, m in parts])
 
     def _read_full(self, dataset: Any, cols: tuple[int, int], rows: tuple[int, int]) -> tuple[Bytes, Bytes]:
@@ -220,7 +222,7 @@ def _affine(dataset: Any, path: str) -> tuple[float, float, float, float, float,
 
 def _span(limits: tuple[float, float], scale: float, times: int, size: int) -> tuple[int, int]:
     """Whole pixels of an overview that cover the limits, in steps that can be halved so many times."""
-    block, spare = 2**times, 2
+    block, spare = 2**times, REACH_PX
     low = math.floor(limits[0] / scale / block - spare) * block
     high = math.ceil(limits[1] / scale / block + spare) * block
     return max(low, 0), min(high, size)

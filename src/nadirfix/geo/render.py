@@ -26,7 +26,6 @@ __all__ = [
     "Source",
     "Window",
     "gather_weights",
-    "halve",
     "pyramid_level",
     "render",
     "supersample",
@@ -117,19 +116,6 @@ def render(
     valid = np.where(cover >= 0.5, 255, 0).astype(np.uint8)
     pixels[valid == 0] = 0
     return Rendered(pixels, valid, float(np.count_nonzero(valid)) / valid.size)
-
-
-def halve(pixels: Bytes, mask: Bytes) -> tuple[Bytes, Bytes]:
-    """The next pyramid level: means of 2 × 2 pixels, taken over valid ones only."""
-    pixels, mask = _even(pixels), _even(mask)
-    size = (pixels.shape[1] // 2, pixels.shape[0] // 2)
-    if mask.all():
-        return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)), mask[::2, ::2].copy()
-    light = np.where(mask[..., None] > 0, pixels, 0).astype(np.float32)
-    share = cv2.resize((mask > 0).astype(np.float32), size, interpolation=cv2.INTER_AREA)
-    total = cv2.resize(light, size, interpolation=cv2.INTER_AREA)
-    mean = total / np.maximum(share, 1e-6)[..., None]
-    return np.rint(mean).astype(np.uint8), np.where(share >= 0.5, 255, 0).astype(np.uint8)
 
 
 class _Placer:
@@ -268,10 +254,3 @@ def _hats(position: Floats, knots: int) -> Floats:
     rows = np.arange(len(position))
     weights[rows, at], weights[rows, at + 1] = 1 - part, part
     return weights
-
-
-def _even(layer: Bytes) -> Bytes:
-    """A layer with even sides: the last row or column is repeated where one is odd."""
-    down, across = layer.shape[0] % 2, layer.shape[1] % 2
-    pad = ((0, down), (0, across)) + ((0, 0),) * (layer.ndim - 2)
-    return np.pad(layer, pad, mode="edge") if down or across else layer

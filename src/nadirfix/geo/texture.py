@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.geo.polynomial import Polynomial
-from nadirfix.geo.render import Rendered, Window, halve, render
+from nadirfix.geo.pyramid import halve
+from nadirfix.geo.render import Rendered, Window, render
 from nadirfix.geo.tiles import ArrayPlane, Plane, TileWriter, read_tiles
 from nadirfix.options import RenderOptions, TextureOptions
 from nadirfix.output import atomic_file
