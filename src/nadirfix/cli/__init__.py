@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-import nadirfix
+from nadirfix import __version__
 from nadirfix.cli import demo, simulate, world
 from nadirfix.cli.common import explain
 from nadirfix.errors import NadirfixError
@@ -51,7 +51,7 @@ def main() -> int:
 
 def _show_version(asked: bool) -> None:
     if asked:
-        print(f"nadirfix {nadirfix.__version__}")
+        print(f"nadirfix {__version__}")
         raise typer.Exit
 
 

@@ -1,0 +1,58 @@
+"""Progress: a bar for eyes, a line now and then for logs, nothing when quiet."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import pytest
+
+from nadirfix.cli import progress
+from nadirfix.cli.progress import PlainProgress, progress_bar
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_log_gets_first_last_and_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 1000, 3))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    log = io.StringIO()
+    lines = PlainProgress(log, every_s=10)
+    for done in range(11):
+        lines.show("photos", done, 10)
+    # A step takes 3 s: lines at 0, 12, 24 s and at the end.
+    assert log.getvalue().splitlines() == [
+        "photos 0/10",
+        "photos 4/10, about 18 s left",
+        "photos 8/10, about 6 s left",
+        "photos 10/10",
+    ]
+
+
+def test_stages_follow_each_other() -> None:
+    log = io.StringIO()
+    lines = PlainProgress(log, every_s=1e9)
+    for stage in ("old map", "new map"):
+        for done in range(4):
+            lines.show(stage, done, 3)
+    assert log.getvalue().splitlines() == ["old map 0/3", "old map 3/3", "new map 0/3", "new map 3/3"]
+
+
+def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar(True) as show:
+        show("photos", 1, 2)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_goes_to_standard_error(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    screen = Screen() if terminal else io.StringIO()
+    monkeypatch.setattr(progress.sys, "stderr", screen)
+    with progress_bar(False) as show:
+        for done in range(3):
+            show("photos", done, 2)
+    assert "photos" in screen.getvalue()
+    assert "2/2" in screen.getvalue()
