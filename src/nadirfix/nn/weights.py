@@ -73,31 +73,41 @@ def load_encoder(options: NetworkOptions) -> tuple[nn.Module, WeightsRecord]:
 def _folder(name_or_path: str) -> Path:
     path = Path(name_or_path).expanduser()
     folder = path if path.is_dir() else _hub_folder(name_or_path)
-    absent = [name for name in _FILES[:2] if not (folder / name).is_file()]
+    absent = _absent(folder)
     if absent:
         raise _missing(f"{name_or_path} has no {' and no '.join(absent)}")
     return folder
 
 
-def _hub_folder(name: str) -> Path:
-    """The model's folder in the hub's cache; asks the hub itself, briefly, only when it is not there."""
-    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) or name.startswith("."):
-        raise _missing(f"no folder {name}")
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+def _absent(folder: Path) -> list[str]:
+    return [name for name in _FILES[:2] if not (folder / name).is_file()]
 
-    wanted = list(_FILES)
+
+def _hub_folder(name: str) -> Path:
+    """The model's folder in the hub's cache; asks the hub, briefly, only when it is not there whole."""
+    if not re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name):
+        raise _missing(f"there is no folder {name}")
+    cached = _cached(name)
+    if cached is not None:
+        return cached
+    from huggingface_hub import snapshot_download
+
     try:
-        return Path(snapshot_download(name, allow_patterns=wanted, local_files_only=True))
-    except LocalEntryNotFoundError:
-        pass
-    try:
-        return Path(snapshot_download(name, allow_patterns=wanted, etag_timeout=_HUB_TIMEOUT_S))
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        return Path(snapshot_download(name, allow_patterns=list(_FILES), etag_timeout=_HUB_TIMEOUT_S))
+    except Exception as error:  # whatever its client raises: the remedies are the same
         reason = str(error).strip().partition("\n")[0]
-        raise _missing(
-            f"{name} is neither a folder nor in the hub's cache, and the hub said: {reason}"
-        ) from error
+        seen = f"{name} is neither a folder nor in the hub's cache, and the hub said: {reason}"
+        raise _missing(seen) from error
+
+
+def _cached(name: str) -> Path | None:
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True))
+    except (OSError, ValueError):
+        return None
+    return None if _absent(folder) else folder
 
 
 def _tensors(folder: Path) -> dict[str, Tensor]:
