@@ -31,6 +31,7 @@ __all__ = [
     "SimulateOptions",
     "TextureOptions",
     "TrainOptions",
+    "changed",
     "load_recipe",
 ]
 

@@ -35,9 +35,8 @@ def centred_log_spectrum(planes: Floats, *, base: float) -> Floats:
     precision would leave its rounding there.
     """
     signed = planes * alternating_signs(*planes.shape[-2:])
-    half = np.abs(np.fft.rfft2(signed))
-    whole: Floats = np.log1p(_mirrored(half, planes.shape[-1])) / math.log(base)
-    return whole
+    half = np.log1p(np.abs(np.fft.rfft2(signed))) / math.log(base)
+    return _mirrored(half, planes.shape[-1])
 
 
 def alternating_signs(height_px: int, width_px: int) -> Floats:
