@@ -19,6 +19,7 @@ SHADOW_M = 30.0
 
 _SKY = np.array([0.20, 0.235, 0.29], np.float32)
 _STEEPEST = 1.4
+_SATURATION = 0.86
 
 
 def photographed(tile: Tile, plan: Plan) -> NDArray[np.uint8]:
@@ -27,11 +28,17 @@ def photographed(tile: Tile, plan: Plan) -> NDArray[np.uint8]:
     lit = _lit(tile, sun) * (1 - _shadow(tile, sun))
     warm = np.array([1 + season.warmth, 1.0, 1 - season.warmth], np.float32)
     light = _SKY + (1 - _SKY.mean()) * warm * lit[..., None]
-    seen = np.sqrt(np.clip(tile.albedo * light, 0, None))
-    seen = season.haze * np.array([0.72, 0.76, 0.82], np.float32) + (1 - season.haze) * seen
+    light *= tile.albedo
+    seen = cv2.transform(cv2.sqrt(np.maximum(light, 0, out=light)), _through_air(season.haze))
     seen = cv2.GaussianBlur(seen, (0, 0), 0.42, borderType=cv2.BORDER_REFLECT)
-    noisy = seen * 255 + 1.6 * _sensor_noise(tile)[..., None]
+    noisy = seen * 255 + 1.8 * _sensor_noise(tile)[..., None]
     return np.asarray(np.clip(np.rint(noisy), 0, 255), np.uint8)
+
+
+def _through_air(haze: float) -> Floats:
+    """Haze lightens, and a plain mixture of paints is gaudier than anything seen through air."""
+    clear = (1 - haze) * (_SATURATION * np.eye(3) + (1 - _SATURATION) / 3)
+    return np.column_stack([clear, haze * np.array([0.72, 0.76, 0.82])]).astype(np.float32)
 
 
 def _lit(tile: Tile, sun: Sun) -> Floats:

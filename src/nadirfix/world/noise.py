@@ -24,7 +24,7 @@ _GOLDEN = 0.61803398875
 #: A B-spline over white noise has this spread; dividing by it gives values of spread one.
 _SPREAD = 0.48
 #: Above so many pixels per lattice step, fixed-point warping would show as terraces.
-_WARP_LIMIT_PX = 6.0
+_WARP_LIMIT_PX = 16.0
 
 
 def chance(salt: int, *keys: ArrayLike) -> NDArray[np.float64]:

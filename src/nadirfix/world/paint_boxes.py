@@ -176,7 +176,7 @@ def _raise(tile: Tile, box: Box, patch: _Patch) -> None:
     rgb = _CLAD.get(box.kind, _tiled)(tile, box, patch)
     higher = np.where(z > tile.height[at], patch.over, 0).astype(np.float32)
     mix(tile.albedo[at], higher, rgb)
-    tile.height[at] = np.where(higher > 0.5, z, tile.height[at])
+    tile.height[at] = np.where(higher > 0.15, z, tile.height[at])
 
 
 def _roof(box: Box, patch: _Patch) -> Floats:

@@ -87,7 +87,8 @@ def _ground(tile: Tile, block: Block, numbers: NDArray[np.int32], edge_m: Floats
 def _paint_block(tile: Tile, plan: Plan, block: Block, ground: _Ground, season: Season) -> None:
     looks = _looks(plan, block, ground, tile.date, season)
     colour = _crop_colour(tile, plan, block, ground, looks)
-    margin = covered(1.5 - ground.edge_m, tile.gsd_m)
+    paved = block.use in ("works", "centre")
+    margin = 0.0 if paved else covered(1.5 - ground.edge_m, tile.gsd_m)
     if block.use in ("field", "meadow", "vineyard", "orchard"):
         wide = 0.35 + 0.8 * float(chance(plan.seed, block.number, 24))
         seen = 0.4 if block.use == "meadow" else 1.0
@@ -95,7 +96,7 @@ def _paint_block(tile: Tile, plan: Plan, block: Block, ground: _Ground, season: 
     if block.use in ("meadow", "wood", "park", "housing"):
         _tread(tile, ground, colour)
     verge = linear(season.verge) * (1 + 0.28 * tile.grain[ground.window.at])[..., None]
-    colour += margin[..., None] * (verge - colour)
+    colour += np.asarray(margin, np.float32)[..., None] * (verge - colour)
     np.copyto(tile.albedo[ground.window.at], colour, where=ground.mine[..., None])
     if block.use == "quarry":
         _dig(tile, block, ground)
@@ -125,7 +126,8 @@ def _looks(plan: Plan, block: Block, ground: _Ground, date: int, season: Season)
                 np.array(_base(block, crop, season)) * (1 + 0.16 * luck[0]) + 10 * luck * (1, 0, -1), 8, 250
             )
         )
-        found.append(_fitting(block, replace(crop, rgb=rgb)))
+        begun = float(chance(plan.seed, block.number, parcel, date, 73) < crop.worked)
+        found.append(_fitting(block, replace(crop, rgb=rgb, worked=begun)))
     return found
 
 
@@ -133,8 +135,8 @@ def _base(block: Block, crop: Crop, season: Season) -> tuple[float, float, float
     if block.use == "field":
         return crop.rgb
     if block.use == "wood":
-        r, g, b = season.conifer[0]
-        return r * 1.1, g * 1.05, b
+        r, g, b = season.grass
+        return 0.74 * r, 0.76 * g, 0.74 * b
     if block.use == "quarry":
         return 186, 172, 148
     if block.use in ("works", "centre"):
@@ -156,27 +158,40 @@ def _fitting(block: Block, crop: Crop) -> Crop:
 
 
 def _crop_colour(tile: Tile, plan: Plan, block: Block, ground: _Ground, looks: list[Crop]) -> Floats:
-    """Soil and crop mixed by growth, with rows, passes, tramlines and patches."""
-
-    def of(name: str) -> Floats:
-        return np.array([getattr(look, name) for look in looks], np.float32)[ground.parcel]
-
+    """Soil and crop mixed by growth, with patches and, where it is tilled, the marks of work."""
     at = ground.window.at
-    # On the headland the tractor turns: rows follow the border there.
-    across = np.where(ground.edge_m < _HEADLAND_M, ground.edge_m + 0.37, ground.v_m)
-    streak = tile.noise.drawn(ground.u_m / 45, across / of("pass_m"), block.number)
-    fine = tile.noise.drawn(ground.u_m / 7, across / np.float32(max(0.9, 1.2 * tile.gsd_m)), block.number + 7)
-    bright = 1 + of("mottle") * (0.7 * tile.patches[at] + 0.75 * tile.grain[at])
-    bright += of("row_amp") * _rows(across, of("row_m"), tile.gsd_m) + of("pass_amp") * (streak + 0.7 * fine)
-    cover = of("cover") * (1 + 0.16 * tile.patches[at]) + 0.1 * streak * (of("cover") < 0.9)
-    cover -= 0.75 * of("tram") * _trams(ground, tile.gsd_m)
+    mottle, growth, tall = (_each(looks, name, ground) for name in ("mottle", "cover", "height_m"))
+    bright = 1 + mottle * (0.7 * tile.patches[at] + 0.75 * tile.grain[at])
+    cover = growth * (1 + 0.16 * tile.patches[at])
+    if block.use in ("field", "orchard", "vineyard"):
+        _till(tile, block, ground, looks, (bright, cover))
     cover = np.clip(cover, 0, 1)[..., None]
     table = np.stack([linear(np.array(look.rgb)) for look in looks])
     soil = linear(plan.soil) * (1 + 0.22 * tile.damp[at] + 0.10 * tile.grain[at])[..., None]
-    tile.height[at] += np.where(ground.mine, of("height_m") * (ground.edge_m > 2), 0)
-    return np.asarray(
-        (soil + cover * (table[ground.parcel] - soil)) * np.maximum(bright, 0.15)[..., None], np.float32
+    tile.height[at] += np.where(ground.mine, tall * (ground.edge_m > 2), 0)
+    return np.asarray((soil + cover * (table[ground.parcel] - soil)) * np.maximum(bright, 0.15)[..., None])
+
+
+def _each(looks: list[Crop], name: str, ground: _Ground) -> Floats:
+    """One property of the parcels' looks, for every pixel."""
+    return np.array([getattr(look, name) for look in looks], np.float32)[ground.parcel]
+
+
+def _till(tile: Tile, block: Block, ground: _Ground, looks: list[Crop], paint: tuple[Floats, Floats]) -> None:
+    """Rows, passes, tramlines, and where the work of the day stopped; changes brightness and cover."""
+    bright, cover = paint
+    row_m, row_amp, pass_m, pass_amp, tram, begun = (
+        _each(looks, name, ground) for name in ("row_m", "row_amp", "pass_m", "pass_amp", "tram", "worked")
     )
+    # On the headland the tractor turns: rows follow the border there.
+    across = np.where(ground.edge_m < _HEADLAND_M, ground.edge_m + np.float32(0.37), ground.v_m)
+    streak = tile.noise.drawn(ground.u_m / 45, across / pass_m, block.number)
+    fine = tile.noise.drawn(ground.u_m / 7, across / np.float32(max(0.9, 1.2 * tile.gsd_m)), block.number + 7)
+    bright += row_amp * _rows(across, row_m, tile.gsd_m) + pass_amp * (streak + np.float32(0.7) * fine)
+    cover += np.float32(0.1) * streak * (cover < 0.85)
+    stops = (60 * np.sin(block.number + np.arange(len(looks)))).astype(np.float32)
+    cover *= 1 - np.float32(0.9) * begun * (ground.u_m > stops[ground.parcel])
+    cover -= np.float32(0.75) * tram * _trams(ground, tile.gsd_m)
 
 
 def _rows(across: Floats, spacing_m: Floats, gsd_m: float) -> Floats:

@@ -12,7 +12,10 @@ from nadirfix.world.noise import Noise, chance
 from nadirfix.world.roads import Road, resampled
 from nadirfix.world.season import CROPS
 
-__all__ = ["Block", "make_blocks", "parcel_crop", "parcels_at", "rows_at"]
+__all__ = ["WOODED", "Block", "make_blocks", "parcel_crop", "parcels_at", "rows_at", "wildness"]
+
+#: Land wilder than this is wood.
+WOODED = 0.62
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +52,15 @@ def parcel_crop(block: Block, parcel: int, *, date: int, seed: int) -> int:
     return int(np.searchsorted(np.cumsum(weights), luck * weights.sum()))
 
 
+def wildness(noise: Noise, x_m: Array, y_m: Array) -> Array:
+    """How little of the land is tilled: slow over the map, 0 on average."""
+    return noise.at(x_m, y_m, 620.0, 81) + 0.5 * noise.at(x_m, y_m, 260.0, 82)
+
+
 def _uses(layout: Layout, river: Road, size_m: float, seed: int, noise: Noise) -> list[str]:
     x, y = layout.sites.T
     damp = np.array([np.hypot(*(river.points - s).T).min() for s in layout.sites])
-    wild = noise.at(x, y, 620.0, 81) + 0.5 * noise.at(x, y, 260.0, 82)
+    wild = wildness(noise, x, y)
     luck = chance(seed, np.arange(len(x)), 83)
     uses = [_use(float(w), float(d), float(p)) for w, d, p in zip(wild, damp, luck, strict=True)]
     for i in np.flatnonzero(layout.cluster_of >= 0):
@@ -63,7 +71,7 @@ def _uses(layout: Layout, river: Road, size_m: float, seed: int, noise: Noise) -
 
 
 def _use(wild: float, damp_m: float, luck: float) -> str:
-    if wild > 0.62:
+    if wild > WOODED:
         return "wood"
     if damp_m < 130 and luck < 0.7:
         return "meadow"

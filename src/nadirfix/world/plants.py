@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nadirfix.world.layout import Array
 from nadirfix.world.noise import Noise, chance
-from nadirfix.world.parcels import Block, parcel_crop, parcels_at
+from nadirfix.world.parcels import WOODED, Block, parcel_crop, parcels_at, wildness
 from nadirfix.world.roads import Border, Road, along
 from nadirfix.world.season import Season
 from nadirfix.world.settle import Settlement
@@ -122,7 +122,9 @@ def _wild(land: _Land) -> Plants:
     use = land.use_at(x, y)
     thick = land.noise.at(x, y, 90.0, 111) + 0.6 * land.noise.at(x, y, 35.0, 112)
     luck = rng.random(x.size)
-    wood = (use == "wood") & (thick > -1.25) & (luck < 0.93)
+    wild = wildness(land.noise, x, y) + 0.16 * thick
+    wood = np.isin(use, ("wood", "meadow")) & (wild > WOODED - 0.12) & (luck < 0.93) & (thick > -1.6)
+    wood |= (use == "wood") & (luck < np.clip(3 * (wild - WOODED + 0.4), 0, 0.3))
     grass = np.isin(use, ("meadow", "quarry")) & ((thick > 1.25) | (luck < 0.008 + 0.02 * (thick > 0.7)))
     town = np.isin(use, ("village", "housing", "centre", "works")) & (luck < 0.03 + 0.1 * (thick > 0.9))
     parks = (use == "park") & (luck < 0.05 + 0.3 * (thick > 0.7))

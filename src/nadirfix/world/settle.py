@@ -30,6 +30,7 @@ _ROOFS: tuple[Rgb, ...] = (
 )
 _BARNS: tuple[Rgb, ...] = ((188, 190, 190), (150, 156, 160), (136, 96, 84), (152, 110, 92), (110, 104, 100))
 _PAVED: tuple[Rgb, ...] = ((160, 154, 146), (140, 138, 136), (176, 164, 148), (120, 118, 116))
+_GREENS: tuple[Rgb, ...] = ((98, 112, 66), (112, 116, 74), (90, 104, 60))
 _YARD: dict[str, tuple[tuple[float, float], Rgb]] = {
     "shed": ((4.2, 3.0), (126, 108, 92)),
     "pool": ((8.0, 4.0), (96, 160, 178)),
@@ -205,6 +206,8 @@ def _wing(town: Settlement, house: Box, rng: np.random.Generator) -> None:
 
 def _second_row(town: Settlement, block: Block, rng: np.random.Generator) -> None:
     """Houses, garages and workshops inside a block, behind the ones at the street."""
+    if block.use == "centre":
+        _courtyards(town, block, rng)
     tries = {"housing": 9, "village": 6, "centre": 22}.get(block.use, 0)
     reach = 0.36 * np.ptp(block.outline, axis=0)
     for _ in range(tries):
@@ -217,6 +220,20 @@ def _second_row(town: Settlement, block: Block, rng: np.random.Generator) -> Non
         if town.claims.is_free(house, grown_m=2.5):
             town.put(house, grown_m=1.5)
             town.gardens.append((house.x_m, house.y_m, 15.0))
+
+
+def _courtyards(town: Settlement, block: Block, rng: np.random.Generator) -> None:
+    """Between the houses of the centre: paved yards, small gardens, sand."""
+    reach = 0.45 * np.ptp(block.outline, axis=0)
+    for _ in range(14):
+        u, v = (float(rng.uniform(-r, r)) for r in reach)
+        stand = Stand(block.x_m, block.y_m, block.angle).moved(u, v)
+        size = rng.uniform(9, 26), rng.uniform(7, 17)
+        green = rng.random() < 0.45
+        yard = Box.on(stand, "paving", size, pick(_GREENS if green else _PAVED, rng))
+        if town.claims.is_free(yard, grown_m=-5):
+            town.boxes.insert(0, yard)
+            town.gardens.extend([(*stand[:2], 8.0)] * green)
 
 
 def _farm(town: Settlement, plot: _Plot, rng: np.random.Generator) -> None:

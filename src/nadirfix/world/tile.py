@@ -67,7 +67,7 @@ class Tile:
     def grain(self) -> Floats:
         """Texture of the ground from a few metres down to the pixel, of spread about one."""
         return np.asarray(
-            self.noise.fbm(self.x_m, self.y_m, coarsest_m=6.4, finest_m=0.2, salt=3, gain=0.8) / 1.7,
+            self.noise.fbm(self.x_m, self.y_m, coarsest_m=6.4, finest_m=0.2, salt=3, gain=1.0) / 1.9,
             np.float32,
         )
 

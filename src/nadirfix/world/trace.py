@@ -15,6 +15,8 @@ __all__ = ["Trace", "stripe", "trace"]
 
 #: Farther than anything painted around a curve.
 _FAR_M = 1e4
+#: Curves have a point at least this often.
+_STEP_M = 25.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +30,12 @@ class Trace:
 
 def trace(tile: Tile, points: Array, reach_m: float) -> Trace | None:
     """Distances to a curve within reach of it, or nothing when the tile does not see it."""
+    near = tile.near(points[:, 0], points[:, 1], reach_m + _STEP_M)
+    if not near.size:
+        return None
+    first, last = max(near[0] - 1, 0), near[-1] + 2
+    start = float(np.hypot(*np.diff(points[: first + 1], axis=0).T).sum())
+    points = points[first:last]
     low, high = points.min(axis=0), points.max(axis=0)
     x, y = 0.5 * (low + high)
     half_x, half_y = 0.5 * (high - low) + reach_m
@@ -36,7 +44,6 @@ def trace(tile: Tile, points: Array, reach_m: float) -> Trace | None:
         return None
     shape = window.y_m.shape[0], window.x_m.shape[1]
     away, reached = np.full(shape, _FAR_M, np.float32), np.zeros(shape, np.float32)
-    start = 0.0
     for a, b in pairwise(points):
         length = float(np.hypot(*(b - a)))
         _segment(tile, window, (away, reached), (a, b, length, start), reach_m)
