@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +69,11 @@ def pixels_of(rows) -> list[np.ndarray]:
 def test_each_slice_of_the_altitude_range_gets_one_photo(tmp_path: Path) -> None:
     altitudes = sorted(row.altitude_m for row in simulate(tmp_path / "a", options=options(count=20)))
     assert [math.floor((h - 100) / 10) for h in altitudes] == list(range(20))
+
+
+def test_rounding_never_reaches_the_end_of_the_range(tmp_path: Path) -> None:
+    narrow = options(count=8, altitude_min_m=299.9991, altitude_max_m=300.0)
+    assert all(299.9991 <= row.altitude_m < 300 for row in simulate(tmp_path / "a", options=narrow))
 
 
 def test_every_footprint_lies_on_the_map(tmp_path: Path) -> None:
@@ -185,13 +191,19 @@ def test_two_threads_render_and_photos_stay_in_order(tmp_path: Path) -> None:
     assert [row.photo.name for row in rows] == [f"{i:06d}.jpg" for i in range(12)]
 
 
-def test_stopping_half_way_leaves_nothing(tmp_path: Path) -> None:
+class SlowMap(FlatMap):
+    def render(self, view: View, camera: Camera, size: tuple[int, int] | None = None) -> Seen:
+        time.sleep(0.05 if size is None else 0)
+        return super().render(view, camera, size)
+
+
+def test_stopping_half_way_leaves_nothing_and_nobody_at_work(tmp_path: Path) -> None:
     def stop(stage: str, done: int, total: int) -> None:
         if stage == "rendering photos" and done == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulate(tmp_path / "a", progress=stop)
+        simulate(tmp_path / "a", SlowMap(), progress=stop, options=options(count=100))
     assert list(tmp_path.iterdir()) == []
     assert not any("ThreadPool" in thread.name for thread in threading.enumerate())
 
