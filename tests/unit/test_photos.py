@@ -202,10 +202,12 @@ def test_stopping_half_way_leaves_nothing_and_nobody_at_work(tmp_path: Path) -> 
         if stage == "rendering photos" and done == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    # Held on to, as the command line does: nothing may depend on the error being forgotten.
+    with pytest.raises(KeyboardInterrupt) as caught:
         simulate(tmp_path / "a", SlowMap(), progress=stop, options=options(count=100))
     assert list(tmp_path.iterdir()) == []
     assert not any("ThreadPool" in thread.name for thread in threading.enumerate())
+    assert caught.tb is not None
 
 
 def test_progress_counts_every_photo(tmp_path: Path) -> None:
