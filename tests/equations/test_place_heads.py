@@ -16,6 +16,7 @@ from nadirfix.place.heads import (
     head_logits,
     qamc_logits,
     quality,
+    quality_of_cues,
     sharpness,
     standardised,
 )
@@ -111,6 +112,16 @@ def test_quality_against_numpy(seed: int) -> None:
     x[1] *= 1e-9
     seen = quality(torch.from_numpy(x), torch.from_numpy(sharp), HEAD)
     assert seen.numpy() == pytest.approx(gamma_oracle(x, sharp, HEAD), abs=1e-12)
+
+
+def test_quality_of_cues_is_the_same_quality() -> None:
+    x, _, _, sharp = (torch.from_numpy(v) for v in batch(2, size=9))
+    assert torch.equal(quality_of_cues(x.norm(dim=1), sharp, HEAD), quality(x, sharp, HEAD))
+
+
+def test_quality_of_half_precision_embeddings_is_not_rounded_to_theirs() -> None:
+    x, _, _, sharp = (torch.from_numpy(v) for v in batch(2, size=9))
+    assert quality(x.bfloat16(), sharp, HEAD).dtype == torch.float32
 
 
 def test_quality_is_clipped() -> None:

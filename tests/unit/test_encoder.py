@@ -167,3 +167,11 @@ def test_mixed_precision_leaves_the_angles_alone() -> None:
         mixed = net.heads(raw, labels, gamma, group=0)
     assert mixed.dtype == torch.float32
     assert torch.equal(mixed, net.heads(raw, labels, gamma, group=0))
+
+
+@pytest.mark.slow
+def test_networks_can_be_exported_with_their_normalisation() -> None:
+    net = place_network().eval()
+    any_batch = ({0: torch.export.Dim("batch", min=1, max=512)},)
+    exported = torch.export.export(net, (pictures(2),), dynamic_shapes=any_batch).module()
+    assert torch.allclose(exported(pictures(5)), net(pictures(5)), atol=1e-5)

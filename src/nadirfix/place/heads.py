@@ -23,6 +23,7 @@ __all__ = [
     "head_logits",
     "qamc_logits",
     "quality",
+    "quality_of_cues",
     "sharpness",
     "standardised",
 ]
@@ -57,17 +58,22 @@ def qamc_logits(cosine: Tensor, labels: Tensor, gamma: Tensor, head: HeadOptions
     return head.scale * _with_target(clipped, labels, target)
 
 
-@torch.no_grad()
 def quality(embeddings: Tensor, sharp: Tensor, head: HeadOptions) -> Tensor:
-    """How good each picture is within its batch, from −1 to 1; it carries no gradient.
+    """How good each picture is within its batch, from −1 to 1; it carries no gradient."""
+    gamma = quality_of_cues(embeddings.detach().double().norm(dim=-1), sharp, head)
+    return gamma.to(torch.promote_types(embeddings.dtype, torch.float32))
+
+
+@torch.no_grad()
+def quality_of_cues(lengths: Tensor, sharp: Tensor, head: HeadOptions) -> Tensor:
+    """The same from the two cues themselves, for batches that several processes share.
 
     In double precision: a batch of equal lengths must give nothing, not its rounding divided by epsilon.
     """
-    norms = embeddings.double().norm(dim=-1).clamp(*_NORM_RANGE)
-    by_norm = standardised(norms, head.epsilon)
+    by_norm = standardised(lengths.double().clamp(*_NORM_RANGE), head.epsilon)
     by_sharpness = standardised(sharp.double().log1p(), head.epsilon)
     both = head.norm_share * by_norm + (1 - head.norm_share) * by_sharpness
-    return (head.concentration * standardised(both, head.epsilon)).clamp(-1, 1).to(embeddings.dtype)
+    return (head.concentration * standardised(both, head.epsilon)).clamp(-1, 1)
 
 
 def standardised(values: Tensor, epsilon: float) -> Tensor:
