@@ -31,6 +31,7 @@ NEIGHBOURS = {
     ("manifest", "types"),
     ("manifest", "camera"),
     ("manifest", "output"),
+    ("place", "altitude"),  # references are made at the lowest altitude class
     ("cli", "serve"),
 }
 

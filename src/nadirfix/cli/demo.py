@@ -14,11 +14,11 @@ from nadirfix.cli.common import Quiet, print_result
 from nadirfix.cli.progress import progress_bar
 from nadirfix.manifest import read_manifest
 from nadirfix.options import SimulateOptions
-from nadirfix.output import Progress, atomic_dir, atomic_file
+from nadirfix.output import Progress, atomic_file
 
 __all__ = ["demo"]
 
-_SIZE_M, _GSD_M, _SEED = 2000.0, 0.5, 0
+_SIZE_M = 2000.0
 _PHOTOS = SimulateOptions(count=24)
 
 
@@ -62,13 +62,9 @@ class _Story:
 
 
 def _make_world(target: Path, progress: Progress) -> None:
-    from nadirfix.geo.geotiff import write_geotiff
-    from nadirfix.world import make_world
+    from nadirfix.world.files import write_world
 
-    made = make_world(size_m=_SIZE_M, gsd_m=_GSD_M, seed=_SEED, progress=progress)
-    with atomic_dir(target, overwrite=True) as folder:
-        for name, pixels in (("old", made.old), ("new", made.new)):
-            write_geotiff(folder / f"{name}.tif", pixels, affine=made.affine, epsg=made.epsg)
+    write_world(target, size_m=_SIZE_M, overwrite=True, progress=progress)
 
 
 def _take_photos(world: Path, target: Path, progress: Progress) -> None:
