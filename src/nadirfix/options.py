@@ -194,12 +194,15 @@ class Recipe:
 class LocateOptions:
     """How one photo is placed."""
 
-    cells: int = 3
+    crop: bool = True  # False: the whole photo, as if its altitude were not known
+    cells: int = 3  # how many of the likeliest are searched; 0: all
     retrieve: int = 10
-    weighted: bool = True
+    weighted: bool = True  # False: the nearest reference alone is the answer
     outlier_share: float = 0.4
     weight_epsilon: float = 1e-8
     max_pixels: int = 200_000_000
+    min_side_px: int = 32  # below this there is nothing to see
+    threads: int = 0  # 0: one per core
 
 
 _PAPER_PLACE = NetworkOptions(encoder="efficientnet-b5", weights="google/efficientnet-b5")

@@ -1,0 +1,81 @@
+"""A trained network as one ONNX file: the same network always becomes the same bytes, on any folder or day."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from nadirfix.output import atomic_file
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["export_network"]
+
+#: How many pictures the exporter is shown; one would be taken for "always one".
+_EXAMPLES = 2
+_EXPORTER_LOG = "torch.onnx._internal.exporter._registration"
+
+
+def export_network(module: nn.Module, path: Path, *, input_shape: tuple[int, ...]) -> None:
+    """Write a network so that it runs without torch, for any number of pictures at a time.
+
+    ``input_shape`` is one picture's: channels, rows, columns. The module itself is left as it is.
+    """
+    still = copy.deepcopy(module).cpu().float().eval()
+    model = _traced(still, torch.zeros(_EXAMPLES, *input_shape))
+    _strip(model)
+    with atomic_file(path) as scratch:
+        scratch.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def _traced(module: nn.Module, examples: torch.Tensor) -> onnx.ModelProto:
+    batch = torch.export.Dim("batch", min=1, max=2**20)
+    with torch.no_grad(), _hushed():
+        program = torch.onnx.export(
+            module,
+            (examples,),
+            input_names=["inputs"],
+            output_names=["outputs"],
+            dynamic_shapes=[{0: batch}],
+            dynamo=True,
+            verbose=False,
+        )
+    if program is None:
+        raise RuntimeError("the exporter gave no program")
+    return program.model_proto
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """The exporter's remarks about libraries we do not use are not for the pilot."""
+    log = logging.getLogger(_EXPORTER_LOG)
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
+    finally:
+        log.setLevel(level)
+
+
+def _strip(model: onnx.ModelProto) -> None:
+    """Take out what the exporter notes about itself: stack traces with file paths, shapes it can infer."""
+    graph = model.graph
+    del graph.value_info[:]
+    _forget(model, [graph, *graph.node, *graph.input, *graph.output, *graph.initializer])
+
+
+def _forget(model: onnx.ModelProto, parts: Iterable[Any]) -> None:
+    for part in (model, *parts):
+        part.ClearField("doc_string")
+        part.ClearField("metadata_props")

@@ -1,0 +1,1 @@
+"""References that look like the photo, and the place they speak for together."""

@@ -1,0 +1,64 @@
+"""Networks run by ONNX Runtime: no torch needed, the same numbers on every run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nadirfix.errors import BundleError
+from nadirfix.runtime.network import Floats
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+__all__ = ["OnnxNetwork"]
+
+#: ONNX Runtime's own numbering; below this it writes into the pilot's terminal.
+_ERRORS_ONLY = 3
+
+
+class OnnxNetwork:
+    """A network in an ONNX file with one input and one output."""
+
+    def __init__(self, path: Path, *, threads: int) -> None:
+        self._session = _session(path, threads)
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        if len(inputs) != 1 or len(outputs) != 1:
+            raise _damaged(path, f"{len(inputs)} inputs and {len(outputs)} outputs instead of one each")
+        self._input, self._shape = inputs[0].name, tuple(inputs[0].shape[1:])
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one input: channels, rows, columns."""
+        return self._shape
+
+    def run(self, inputs: Floats) -> Floats:
+        """What the network says about each input of a batch, one row each."""
+        if inputs.shape[1:] != self._shape:
+            raise ValueError(f"inputs of shape {inputs.shape[1:]} for a network that takes {self._shape}")
+        batch = np.ascontiguousarray(inputs, np.float32)
+        (outputs,) = self._session.run(None, {self._input: batch})
+        return np.asarray(outputs, np.float32)
+
+
+def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    import onnxruntime
+
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = threads
+    settings.log_severity_level = _ERRORS_ONLY
+    try:
+        return onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime has a dozen of its own, one per way a file can be broken
+        raise _damaged(path, str(error).partition("\n")[0]) from error
+
+
+def _damaged(path: Path, why: str) -> BundleError:
+    return BundleError(
+        "bundle.damaged",
+        "a network of the bundle cannot be read",
+        seen=f"{path} ({why})",
+        do="copy the bundle again, or build it anew",
+    )
