@@ -1,4 +1,4 @@
-"""A trained network as one ONNX file: the same network always becomes the same bytes, on any folder or day."""
+"""A trained network as one ONNX file: the same network always becomes the same bytes."""
 
 from __future__ import annotations
 
