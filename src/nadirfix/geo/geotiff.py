@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,25 +26,27 @@ def write_geotiff(path: Path, pixels: NDArray[np.uint8], *, affine: Affine, epsg
     """
     if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8:
         raise ValueError(f"a picture is (height, width, 3) of uint8, not {pixels.shape} of {pixels.dtype}")
-    with atomic_file(path) as scratch, _gdal_errors():
-        _write(scratch, pixels, affine, epsg)
-        _check(scratch, pixels.shape)
+    with atomic_file(path) as scratch:
+        scratch.write_bytes(_encoded(pixels, affine, epsg))
 
 
-def _write(path: Path, pixels: NDArray[np.uint8], affine: Affine, epsg: int) -> None:
+def _encoded(pixels: NDArray[np.uint8], affine: Affine, epsg: int) -> bytes:
+    """The file's bytes, made in memory: on a full disk GDAL leaves blocks out and says nothing."""
     import rasterio
     from rasterio.enums import Resampling
+    from rasterio.io import MemoryFile
 
     quality = {"JPEG_QUALITY_OVERVIEW": str(_QUALITY), "PHOTOMETRIC_OVERVIEW": "YCBCR"}
-    with rasterio.Env(GDAL_NUM_THREADS="ALL_CPUS", **quality):
-        with rasterio.open(path, "w", **_profile(pixels, affine, epsg)) as sink:
+    with rasterio.Env(GDAL_NUM_THREADS="ALL_CPUS", **quality), MemoryFile() as memory:
+        with memory.open(**_profile(pixels, affine, epsg)) as sink:
             for row in range(0, pixels.shape[0], _STRIP_PX):
                 strip = np.moveaxis(pixels[row : row + _STRIP_PX], 2, 0)
                 sink.write(strip, window=((row, row + strip.shape[1]), (0, strip.shape[2])))
         levels = _levels(pixels.shape)
         if levels:
-            with rasterio.open(path, "r+") as sink:
+            with rasterio.open(memory.name, "r+") as sink:
                 sink.build_overviews(levels, Resampling.average)
+        return bytes(memory.getbuffer())
 
 
 def _profile(pixels: NDArray[np.uint8], affine: Affine, epsg: int) -> dict[str, Any]:
@@ -80,35 +78,3 @@ def _levels(shape: tuple[int, ...]) -> list[int]:
         levels.append(factor)
         factor *= 2
     return levels
-
-
-def _check(path: Path, shape: tuple[int, ...]) -> None:
-    """GDAL may notice a full disk only on closing, and then only say so in a log: read it back."""
-    import rasterio
-
-    with rasterio.open(path) as source:
-        if source.shape != shape[:2] or source.overviews(1) != _levels(shape):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        for _, window in source.block_windows(1):
-            source.read(1, window=window)
-        for k in range(len(_levels(shape))):
-            with rasterio.open(path, overview_level=k) as smaller:
-                smaller.read(1)
-
-
-@contextmanager
-def _gdal_errors() -> Iterator[None]:
-    """What GDAL calls a failed write or an unreadable result is, on a path we just opened, a full disk."""
-    from rasterio.errors import RasterioError, RasterioIOError
-
-    try:
-        yield
-    except (RasterioIOError, RasterioError) as error:
-        raise OSError(_reason(error), str(error)) from error
-
-
-def _reason(error: BaseException) -> int:
-    words = f"{error} {error.__cause__ or ''}".lower()
-    if "permission" in words or "no such file" in words or "not a directory" in words:
-        return errno.EACCES
-    return errno.ENOSPC

@@ -99,7 +99,8 @@ def _sites(
     size_m: float, clusters: tuple[Cluster, ...], rng: np.random.Generator, noise: Noise
 ) -> tuple[Array, NDArray[np.int64]]:
     spacing_m = rng.uniform(225, 310)
-    country = _jittered((-spacing_m, size_m + spacing_m), spacing_m, 0.42, rng)
+    country = _jittered((-spacing_m, size_m + spacing_m), spacing_m, 0.55, rng)
+    country = country[rng.random(len(country)) < 0.86]  # large blocks beside small ones
     parts, owners = [], []
     for k, cluster in enumerate(clusters):
         away = cluster.reach(country[:, 0], country[:, 1], noise)

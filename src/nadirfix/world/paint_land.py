@@ -121,9 +121,12 @@ def _looks(plan: Plan, block: Block, ground: _Ground, date: int, season: Season)
     for parcel in range(int(ground.parcel.max()) + 1):
         crop = season.crops[parcel_crop(block, parcel, date=date, seed=plan.seed)]
         luck = chance(plan.seed, block.number, parcel, date, np.arange(3)) - 0.5
+        own = float(chance(plan.seed, block.number, parcel, 74))
         rgb = tuple(
             np.clip(
-                np.array(_base(block, crop, season)) * (1 + 0.16 * luck[0]) + 10 * luck * (1, 0, -1), 8, 250
+                np.array(_base(block, crop, season, own)) * (1 + 0.16 * luck[0]) + 10 * luck * (1, 0, -1),
+                8,
+                250,
             )
         )
         begun = float(chance(plan.seed, block.number, parcel, date, 73) < crop.worked)
@@ -131,7 +134,8 @@ def _looks(plan: Plan, block: Block, ground: _Ground, date: int, season: Season)
     return found
 
 
-def _base(block: Block, crop: Crop, season: Season) -> tuple[float, float, float]:
+def _base(block: Block, crop: Crop, season: Season, luck: float) -> tuple[float, float, float]:
+    """The colour of a parcel before its own small variation."""
     if block.use == "field":
         return crop.rgb
     if block.use == "wood":
@@ -139,10 +143,11 @@ def _base(block: Block, crop: Crop, season: Season) -> tuple[float, float, float
         return 0.74 * r, 0.76 * g, 0.74 * b
     if block.use == "quarry":
         return 186, 172, 148
-    if block.use in ("works", "centre"):
-        return (138, 134, 128) if block.use == "works" else (146, 138, 126)
-    if block.use in ("housing", "park", "village"):
-        return season.lawn
+    if block.use in ("works", "centre") and luck < 0.78:
+        paved = ((138, 134, 128), (156, 150, 138), (118, 118, 118), (146, 136, 122))
+        return paved[int(luck * 5.1)]
+    if block.use in ("housing", "park", "village", "works", "centre"):
+        return season.lawn if luck < 0.85 else season.verge
     return season.grass
 
 

@@ -90,7 +90,8 @@ def _town_use(layout: Layout, i: int, luck: float, noise: Noise) -> str:
         return "park"
     if away > 0.6 and luck < 0.16:
         return "works"
-    return "centre" if away < 0.42 else "housing"
+    roomy = np.ptp(layout.vertices[list(layout.corners[i])], axis=0).prod() > 42_000
+    return "centre" if away < 0.45 and not roomy else "housing"
 
 
 def _claim(uses: list[str], use: str, layout: Layout, size_m: float, seed: int) -> None:
@@ -103,6 +104,13 @@ def _claim(uses: list[str], use: str, layout: Layout, size_m: float, seed: int) 
         uses[open_land[int(float(chance(seed, len(use), 85)) * len(open_land))]] = use
 
 
+def _strip_width_m(use: str, rng: np.random.Generator) -> float:
+    """Fields and meadows come in strips of one block's own width, towns in plots."""
+    if use in ("field", "meadow", "orchard", "vineyard"):
+        return float(rng.choice([18.0, 34.0, 60.0, 95.0], p=[0.16, 0.3, 0.34, 0.2]))
+    return float(rng.uniform(13, 28)) if use in ("housing", "village", "centre", "works") else 4000.0
+
+
 def _block(layout: Layout, i: int, use: str, seed: int, noise: Noise) -> Block:
     ring = layout.vertices[[*layout.corners[i], layout.corners[i][0]]]
     outline = bent(resampled(ring, 9.0), noise)
@@ -112,9 +120,7 @@ def _block(layout: Layout, i: int, use: str, seed: int, noise: Noise) -> Block:
     angle = math.atan2(longest[1], longest[0]) + (math.pi / 2 if chance(seed, i, 86) > 0.75 else 0.0)
     rng = np.random.default_rng([seed, 3, i])
     reach = float(np.hypot(outline[:, 0] - x, outline[:, 1] - y).max())
-    narrow = rng.choice([18.0, 34.0, 60.0, 95.0], p=[0.16, 0.3, 0.34, 0.2])
-    if use not in ("field", "meadow", "orchard", "vineyard"):
-        narrow = 4000.0
+    narrow = _strip_width_m(use, rng)
     cuts = -reach + np.cumsum(rng.uniform(0.6, 1.5, max(int(3 * reach / narrow), 1)) * narrow)
     cuts = cuts[cuts < reach - 0.3 * narrow]
     ends = np.where(rng.random(len(cuts) + 1) < 0.5, rng.uniform(-0.45, 0.45, len(cuts) + 1) * reach, 9000.0)

@@ -208,8 +208,9 @@ def _second_row(town: Settlement, block: Block, rng: np.random.Generator) -> Non
     """Houses, garages and workshops inside a block, behind the ones at the street."""
     if block.use == "centre":
         _courtyards(town, block, rng)
-    tries = {"housing": 9, "village": 6, "centre": 22}.get(block.use, 0)
     reach = 0.36 * np.ptp(block.outline, axis=0)
+    per_hectare = {"housing": 14, "village": 7, "centre": 30}.get(block.use, 0)
+    tries = int(per_hectare * float(np.prod(reach)) / 2000)
     for _ in range(tries):
         u, v = (float(rng.uniform(-r, r)) for r in reach)
         stand = Stand(block.x_m, block.y_m, block.angle).moved(u, v)
