@@ -6,21 +6,19 @@ written as TOML; an unknown key is an error, never ignored.
 
 from __future__ import annotations
 
-import dataclasses
-import tomllib
-import types as python_types
-import typing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.errors import InputError
+from nadirfix.settings import changed, read_table
 
 __all__ = [
     "RECIPES",
     "AugmentOptions",
     "BinOptions",
+    "ContrastOptions",
     "GridOptions",
     "HeadOptions",
     "LocateOptions",
@@ -31,11 +29,8 @@ __all__ = [
     "SimulateOptions",
     "TextureOptions",
     "TrainOptions",
-    "changed",
     "load_recipe",
 ]
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +83,7 @@ class GridOptions:
 
     cell_m: float = 100.0
     groups_per_axis: int = 2
+    anchor: Literal["map", "zone"] = "map"  # count from the middle of the map, or from the zone's origin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +109,7 @@ class NetworkOptions:
     spectrum_scale: float = 2.5  # typical deviation of the log spectrum: scales it to about 1
     encoder: str = "resnet50-stage3"
     weights: str = "microsoft/resnet-50"  # model name, path, or "random" as an explicit choice
+    start: str = ""  # whole embedder to start from: a name shipped with the package, or a safetensors file
     weights_licence: str = ""  # of weights given by path, where no model card beside them states it
     mix_blocks: int = 4
     mix_channels: int = 256
@@ -143,6 +140,18 @@ class AugmentOptions:
     shadow: float = 0.3  # largest share of light taken by shadows and uneven shading
     patches: float = 0.1  # share of the picture that may be replaced by something else
     tilt_deg: float = 2.0  # largest lean of the camera
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContrastOptions:
+    """How far two looks at one place may lie apart, and what counts as another place."""
+
+    temperature: float = 0.05
+    shift_m: float = 35.0  # to the nearest of references 65 m apart it is at most 46 m
+    turn_deg: float = 16.0  # to the nearest of twelve headings it is at most 15
+    scale: float = 0.2
+    tilt_deg: float = 2.0
+    near_m: float = 120.0  # places nearer than this show too much of the same ground to be told apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +190,7 @@ class Recipe:
     references: ReferenceOptions = field(default_factory=ReferenceOptions)
     head: HeadOptions = field(default_factory=HeadOptions)
     augment: AugmentOptions = field(default_factory=AugmentOptions)
+    contrast: ContrastOptions = field(default_factory=ContrastOptions)
     texture: TextureOptions = field(default_factory=TextureOptions)
     altitude_network: NetworkOptions = field(
         default_factory=lambda: NetworkOptions(input="spectrum", width_px=448, height_px=336)
@@ -209,7 +219,7 @@ _PAPER_PLACE = NetworkOptions(encoder="efficientnet-b5", weights="google/efficie
 
 #: The named recipes: the published protocol to the letter, our best, and one for tests on two cores.
 RECIPES: dict[str, Recipe] = {
-    "paper": Recipe(name="paper", place_network=_PAPER_PLACE),
+    "paper": Recipe(name="paper", place_network=_PAPER_PLACE, grid=GridOptions(anchor="zone")),
     "standard": Recipe(name="standard"),
     "tiny": Recipe(
         name="tiny",
@@ -235,52 +245,6 @@ def load_recipe(name_or_path: str) -> Recipe:
             seen=repr(name_or_path),
             do=f"name one of {', '.join(RECIPES)}, or a TOML file",
         )
-    table = _read_toml(Path(name_or_path))
+    table = read_table(Path(name_or_path))
     base = load_recipe(table.pop("base", "standard"))
     return changed(base, table, where=name_or_path)
-
-
-def changed(settings: T, table: dict[str, Any], *, where: str) -> T:
-    """The settings with the table's values in place; a key they do not have is an error."""
-    hints = typing.get_type_hints(type(settings))
-    unknown = sorted(set(table) - set(hints))
-    if unknown:
-        raise _bad_option(where, f"unknown {', '.join(unknown)}", f"use {', '.join(sorted(hints))}")
-    values = {k: _value(getattr(settings, k), v, hints[k], f"{where}: {k}") for k, v in table.items()}
-    return dataclasses.replace(settings, **values)  # type: ignore[type-var]
-
-
-def _value(now: Any, new: Any, hint: Any, where: str) -> Any:
-    if isinstance(now, Camera):
-        return Camera.parse(str(new))
-    if dataclasses.is_dataclass(now) and isinstance(new, dict):
-        return changed(now, new, where=where)
-    if hint is float and isinstance(new, int) and not isinstance(new, bool):
-        return float(new)
-    if not _fits(new, hint):
-        raise _bad_option(where, f"{new!r}", f"give {_spelled(hint)}")
-    return new
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    if typing.get_origin(hint) is Literal:
-        return value in typing.get_args(hint)
-    if isinstance(hint, python_types.UnionType):
-        return any(_fits(value, h) for h in typing.get_args(hint))
-    return type(value) is hint
-
-
-def _spelled(hint: Any) -> str:
-    names = typing.get_args(hint)
-    return " or ".join(map(repr, names)) if names else f"a value of type {hint.__name__}"
-
-
-def _bad_option(where: str, seen: str, do: str) -> InputError:
-    return InputError("options.invalid", f"an option is wrong ({where})", seen=seen, do=do)
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise _bad_option("recipe file", f"{path}: {error}", "give a readable TOML file") from error

@@ -1,0 +1,173 @@
+"""Training the place network on views of a map."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
+from nadirfix.geo.anchor import map_anchor
+from nadirfix.geo.grid import ClassOrder, Grid
+from nadirfix.geo.texture import Texture
+from nadirfix.nn.data import Pictures, Sampling, batch_index
+from nadirfix.nn.distributed import gathered
+from nadirfix.nn.ground import Ground, fingerprint
+from nadirfix.nn.loop import Job, Report, StepReport, train
+from nadirfix.nn.render import DeviceTexture
+from nadirfix.nn.weights import WeightsRecord
+from nadirfix.options import HeadOptions, Recipe
+from nadirfix.place.heads import cosines, quality, sharpness
+from nadirfix.place.model import PlaceNetwork, build_place_network
+from nadirfix.place.views import Lattice, PlaceSampler, scales_within_bins
+
+__all__ = ["TrainedPlace", "cell_shares", "place_sampler", "train_place"]
+
+_CHUNK = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedPlace:
+    """A trained place network, which class is which cell, and how training went."""
+
+    network: PlaceNetwork
+    order: ClassOrder
+    record: WeightsRecord
+    report: Report
+
+
+def train_place(
+    texture: Texture,
+    recipe: Recipe,
+    *,
+    order: ClassOrder | None = None,
+    device: torch.device | str = "cpu",
+    folder: Path | None = None,
+    resume: bool = False,
+    report: Callable[[StepReport], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    on_device: DeviceTexture | None = None,
+) -> TrainedPlace:
+    """Learn to tell the places of a map apart; every cell with views to learn from is a class."""
+    sampler = place_sampler(texture, recipe)
+    order = order or sampler.order()
+    sampler.use(order)
+    network, record = build_place_network(recipe.place_network, recipe.head, order, seed=recipe.seed)
+    source = on_device or DeviceTexture(texture, device)
+    job = _job(recipe, network, sampler, source, _details(texture, recipe, order))
+    done = train(
+        job, recipe.place_training, device=device, folder=folder, resume=resume, report=report,
+        should_stop=should_stop,
+    )  # fmt: skip
+    return TrainedPlace(network.eval(), order, record, done)
+
+
+def place_sampler(texture: Texture, recipe: Recipe) -> PlaceSampler:
+    """Where the recipe looks from; it also says which cells have views to learn from."""
+    training, references = recipe.place_training, recipe.references
+    bins = AltitudeBins.from_options(recipe.bins)
+    on_lattice = training.schedule == "plateau"
+    sampling = Sampling(
+        camera=recipe.camera,
+        seed=training.seed,
+        valid_share=references.valid_share,
+        tilt_deg=recipe.augment.tilt_deg,
+    )
+    return PlaceSampler(
+        Ground(texture),
+        sampling,
+        Grid.from_options(recipe.grid, anchor_m=map_anchor(texture)),
+        altitude_m=canonical_altitude_m(references, bins),
+        scales=np.ones(1) if on_lattice else scales_within_bins(bins),
+        lattice=Lattice(references.stride_m, references.headings) if on_lattice else None,
+    )
+
+
+class _Loss(nn.Module):
+    """The head's loss over the cells of one group.
+
+    The quality cues of the margin are relative to the whole batch, also where several processes share it.
+    """
+
+    def __init__(self, network: PlaceNetwork, head: HeadOptions) -> None:
+        super().__init__()
+        self.network, self.head = network, head
+
+    def forward(self, pictures: Tensor, labels: Tensor, group: int) -> Tensor:
+        embeddings = self.network.embed(pictures)
+        lengths = embeddings.detach().double().norm(dim=-1)
+        cues, own = gathered(torch.stack([lengths, sharpness(pictures).double()], dim=1))
+        gamma = quality(cues[:, :1], cues[:, 1], self.head)[own].float()
+        return self.network.heads.loss(embeddings, labels, gamma, group=group)
+
+
+def _job(
+    recipe: Recipe,
+    network: PlaceNetwork,
+    sampler: PlaceSampler,
+    source: DeviceTexture,
+    details: dict[str, Any],
+) -> Job:
+    options, training, groups = recipe.place_network, recipe.place_training, len(network.heads.prototypes)
+    size = (options.width_px, options.height_px)
+    pictures = Pictures(source, recipe.camera, size, recipe.augment, seed=training.seed)
+
+    def batch(step: int, epoch: int, part: slice) -> tuple[Tensor, Tensor, int]:
+        index, group = batch_index(step, training.batch, part), epoch % groups
+        views, labels = sampler.draw(index, group)
+        return pictures.changed(views, index), torch.from_numpy(labels).to(source.device), group
+
+    headings = recipe.references.headings
+    return Job(
+        name="place",
+        network=network,
+        loss=_Loss(network, recipe.head),
+        classifier=list(network.heads.parameters()),
+        batch=batch,
+        validate=lambda: _validate(network, sampler, pictures, recipe, groups),
+        epoch_views=headings * max(1, sum(sampler.places(g) for g in range(groups)) // groups),
+        epochs_per_cycle=groups,
+        details=details,
+    )
+
+
+def _validate(
+    network: PlaceNetwork, sampler: PlaceSampler, pictures: Pictures, recipe: Recipe, groups: int
+) -> dict[str, float]:
+    """How often the right cell comes first within its group, and over all groups, on views held out."""
+    within, overall, count = 0, 0, 0
+    sizes = [len(p) for p in network.heads.prototypes]
+    for start in range(0, recipe.place_training.validation_views, _CHUNK):
+        group = (start // _CHUNK) % groups
+        views, labels = sampler.draw(np.arange(start, start + _CHUNK), group, validation=True)
+        shares = cell_shares(network, network.embed(pictures.plain(views)), recipe.head)
+        truth = torch.from_numpy(labels).to(shares[0].device)
+        within += int((shares[group].argmax(1) == truth).sum())
+        overall += int((torch.cat(shares, 1).argmax(1) == truth + sum(sizes[:group])).sum())
+        count += len(labels)
+    return {"cell_accuracy": 100 * overall / count, "group_accuracy": 100 * within / count}
+
+
+def cell_shares(network: PlaceNetwork, embeddings: Tensor, head: HeadOptions) -> list[Tensor]:
+    """For each group, the probability of each of its cells."""
+    wide = embeddings.float()
+    with torch.autocast(wide.device.type, enabled=False):
+        scores = [
+            wide @ p.T if head.kind == "ce" else head.scale * cosines(wide, p)
+            for p in network.heads.prototypes
+        ]
+        return [score.softmax(1) for score in scores]
+
+
+def _details(texture: Texture, recipe: Recipe, order: ClassOrder) -> dict[str, Any]:
+    """What a checkpoint belongs to: everything that changes what is learned."""
+    parts = (recipe.bins, recipe.grid, recipe.references, recipe.head, recipe.augment, recipe.place_network)
+    settings = {type(part).__name__: dataclasses.asdict(part) for part in parts}
+    known = {"map": fingerprint(texture), "camera": recipe.camera.spec, "seed": recipe.seed}
+    return {**known, "cells": order.to_dict(), **settings}
