@@ -11,7 +11,7 @@ from nadirfix.errors import InputError
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.options import GridOptions
 
-GRID = Grid.from_options(GridOptions())
+GRID = Grid.from_options(GridOptions(anchor="zone"), anchor_m=(123.4, -567.8))
 METRES = st.floats(-1e7, 1e7)
 CELL = st.tuples(st.integers(-100_000, 100_000), st.integers(-100_000, 100_000))
 CELLS = st.lists(CELL, min_size=1, max_size=60)
