@@ -1,0 +1,127 @@
+"""A bundle that has been opened: cheap at first, each part read when it is first asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
+from nadirfix.bundle import parts
+from nadirfix.bundle.recipes import recipe_from_manifest
+from nadirfix.bundle.references import References, read_references
+from nadirfix.camera import Camera
+from nadirfix.geo.grid import ClassOrder, Grid
+from nadirfix.image.crop import Canonical
+from nadirfix.options import Recipe
+from nadirfix.place.classify import CellVoter
+from nadirfix.runtime import Network, load_network
+
+if TYPE_CHECKING:
+    from nadirfix.geo.texture import Texture
+    from nadirfix.retrieval.index import ReferenceIndex
+
+__all__ = ["Bundle"]
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """What is known about one map: its picture, its references, and the networks that look at photos."""
+
+    path: Path
+    manifest: dict[str, Any]
+    recipe: Recipe
+    epsg: int
+    bins: AltitudeBins
+    canonical: Canonical
+    grid: Grid
+    order: ClassOrder
+
+    @classmethod
+    def load(cls, path: Path | str) -> Bundle:
+        """Open a bundle; checks its version and that every part is there and as long as it should be."""
+        folder = Path(path)
+        manifest = parts.read_manifest(folder)
+        parts.check_sizes(folder, manifest)
+        recipe = recipe_from_manifest(manifest, folder)
+        bins = AltitudeBins.from_options(recipe.bins)
+        return cls(
+            path=folder,
+            manifest=manifest,
+            recipe=recipe,
+            epsg=int(manifest["map"]["epsg"]),
+            bins=bins,
+            canonical=Canonical(recipe.camera, canonical_altitude_m(recipe.references, bins)),
+            grid=Grid.from_dict(manifest["grid"]),
+            order=ClassOrder.from_dict(manifest["classes"]),
+        )
+
+    @classmethod
+    def verify(cls, path: Path | str) -> Bundle:
+        """Open a bundle and compare every byte of it with what was written."""
+        bundle = cls.load(path)
+        parts.check_hashes(bundle.path, bundle.manifest)
+        return bundle
+
+    @property
+    def camera(self) -> Camera:
+        """The nominal camera: the one the networks were made for."""
+        return self.recipe.camera
+
+    @cached_property
+    def texture(self) -> Texture:
+        """The map's picture."""
+        from nadirfix.geo.texture import Texture
+
+        return Texture.load(self.path / parts.TEXTURE)
+
+    @cached_property
+    def altitude_network(self) -> Network:
+        """From the spectrum of a photo to a score for every altitude class."""
+        return load_network(self.path / parts.ALTITUDE)
+
+    @cached_property
+    def place_network(self) -> Network:
+        """From a photo at canonical scale to its raw embedding."""
+        return load_network(self.path / parts.PLACE)
+
+    @cached_property
+    def prototypes(self) -> NDArray[np.float16]:
+        """One direction per class, in the class order."""
+        return self._array(parts.PROTOTYPES, rows=len(self.order))
+
+    @cached_property
+    def voter(self) -> CellVoter:
+        """Tells from a raw embedding how likely each cell is."""
+        borders = np.cumsum(self.order.sizes)[:-1]
+        return CellVoter(np.split(self.prototypes, borders), self.order, self.recipe.head)
+
+    @cached_property
+    def references(self) -> References:
+        """Where the reference views look from."""
+        return read_references(self.path / parts.REFERENCES, self.order)
+
+    @cached_property
+    def descriptors(self) -> NDArray[np.float16]:
+        """What the reference views look like: one unit vector each, read from disk as needed."""
+        return self._array(parts.DESCRIPTORS, rows=len(self.references))
+
+    @cached_property
+    def index(self) -> ReferenceIndex:
+        """Finds the reference views that look most like a photo, within chosen cells."""
+        from nadirfix.retrieval.index import ReferenceIndex
+
+        return ReferenceIndex(self.descriptors, self.references.starts)
+
+    def _array(self, name: str, *, rows: int) -> NDArray[np.float16]:
+        try:
+            array: NDArray[np.float16] = np.load(self.path / name, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise parts.damaged(self.path, f"{name} cannot be read ({error})") from error
+        if array.dtype != np.float16 or array.ndim != 2 or len(array) != rows:
+            raise parts.damaged(self.path, f"{name} holds {array.dtype} {array.shape} for {rows} rows")
+        return array
