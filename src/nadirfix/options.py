@@ -84,7 +84,6 @@ class GridOptions:
     cell_m: float = 100.0
     groups_per_axis: int = 2
     anchor: Literal["map", "zone"] = "map"  # count from the middle of the map, or from the zone's origin
-    anchor: Literal["map", "zone"] = "map"  # count from the middle of the map, or from the zone's origin
 
 
 @dataclass(frozen=True, kw_only=True)
