@@ -43,7 +43,8 @@ def _through_air(haze: float) -> Floats:
 
 def _lit(tile: Tile, sun: Sun) -> Floats:
     """How squarely the sun strikes each pixel; flat ground is 1."""
-    relief = tile.height + 0.05 * tile.grain
+    # Turf and clods are rough; roofs are not, and crowns have their own clumps.
+    relief = tile.height + np.where(tile.height > 1.2, 0, np.float32(0.04) * tile.grain)
     slope_x = _slope(relief, 1, tile.gsd_m) + _slope(tile.relief, 1, tile.gsd_m)
     slope_y = _slope(relief, 0, tile.gsd_m) + _slope(tile.relief, 0, tile.gsd_m)
     east, south, up = _towards(sun)

@@ -157,7 +157,7 @@ def _house(stand: Stand, size_m: tuple[float, float], rng: np.random.Generator, 
 
 def _garden(town: Settlement, plot: _Plot, house: Box, rng: np.random.Generator) -> None:
     middle = plot.at(0.5 * plot.deep_m + 1)
-    green = np.array([100, 116, 66]) + rng.normal(0, 10) + rng.normal(0, 5, 3)
+    green = np.array([100, 116, 66]) + rng.uniform(-12, 12) + rng.uniform(-5, 5, 3)
     rgb = float(green[0]), float(green[1]), float(green[2])
     lawn = Box.on(middle, "lawn", (plot.wide_m, plot.deep_m), rgb, salt=house.salt)
     if not town.claims.is_free(lawn, grown_m=-6):
