@@ -119,6 +119,12 @@ class AltitudeEstimate:
         if self.probabilities.shape != self.centers_m.shape or self.probabilities.ndim != 1:
             raise ValueError("one probability per altitude class")
 
+    def scaled(self, ratio: float) -> AltitudeEstimate:
+        """The same estimate for a lens with so many times the focal length."""
+        return AltitudeEstimate(
+            self.altitude_m * ratio, self.probabilities, self.centers_m * ratio, self.at_edge
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
@@ -159,6 +165,7 @@ class Fix:
     altitude_m: float | None = None
     gsd_m: float | None = None
     heading_deg: float | None = None
+    footprint_m: tuple[float, float] | None = None  # width and height of the ground in the frame
     candidates: Candidates | None = None
     weights: Floats | None = None
     confidence: float | None = None
@@ -196,9 +203,27 @@ class Fix:
             "reason": self.reason,
             "crop_clamped": self.crop_clamped,
             "warnings": list(self.warnings),
+            "footprint": self._footprint(),
             "candidates": self._candidate_rows(),
             "timings_ms": dict(self.timings_ms),
         }
+
+    def to_geojson(self) -> dict[str, Any]:
+        """The fix, its footprint and its candidates as GeoJSON features, each with its ``role``."""
+        from nadirfix.formats import geojson
+
+        return geojson([self.to_dict()])
+
+    def _footprint(self) -> list[list[float]] | None:
+        """Longitude and latitude of the frame's corners: from the top left, against the clock."""
+        if self.position is None or self.footprint_m is None or self.heading_deg is None:
+            return None
+        sine, cosine = math.sin(math.radians(self.heading_deg)), math.cos(math.radians(self.heading_deg))
+        half_w, half_h = self.footprint_m[0] / 2, self.footprint_m[1] / 2
+        corners = [(-half_w, half_h), (-half_w, -half_h), (half_w, -half_h), (half_w, half_h)]
+        return [
+            list(self.position.moved(x * cosine + y * sine, y * cosine - x * sine).lonlat) for x, y in corners
+        ]
 
     def _candidate_rows(self) -> list[dict[str, Any]]:
         found = self.candidates

@@ -10,7 +10,7 @@ from sources import BIN, module_path, modules, room
 
 #: A room may import from the layers above it in this list, never from below.
 LAYERS = [
-    {"types", "errors", "options", "camera", "output", "manifest"},
+    {"types", "errors", "options", "camera", "output", "manifest", "formats"},
     {"geo", "image"},
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},
@@ -23,6 +23,8 @@ RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 #: Within a layer rooms do not know each other, except for these (importer, imported).
 NEIGHBOURS = {
     ("types", "errors"),
+    ("types", "formats"),
+    ("formats", "errors"),
     ("camera", "errors"),
     ("options", "errors"),
     ("options", "camera"),

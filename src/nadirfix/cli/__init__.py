@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from nadirfix import __version__
-from nadirfix.cli import demo, simulate, world
+from nadirfix.cli import demo, locate, simulate, world
 from nadirfix.cli.common import explain
 from nadirfix.errors import NadirfixError
 
@@ -30,6 +30,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("world")(world.world)
 app.command("simulate")(simulate.simulate)
+app.command("locate")(locate.locate)
 
 
 def main() -> int:

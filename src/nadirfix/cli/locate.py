@@ -1,0 +1,217 @@
+"""``nadirfix locate``: where photos were taken, one answer per photo."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nadirfix.camera import Camera
+from nadirfix.cli.common import Overwrite, Quiet, explain, remark
+from nadirfix.cli.progress import progress_bar
+from nadirfix.errors import InputError, NadirfixError
+from nadirfix.formats import csv_text, error_record, geojson_text, json_line, kml_text
+from nadirfix.options import LocateOptions
+from nadirfix.output import Progress, atomic_file, check_target
+
+if TYPE_CHECKING:
+    from nadirfix.types import Fix
+
+__all__ = ["Format", "locate"]
+
+#: What counts as a photo when a folder is given.
+_SUFFIXES = {".jpg", ".jpeg", ".jpe", ".png", ".tif", ".tiff", ".webp", ".jp2"}
+_ALTITUDE = re.compile(r"^(?P<altitude>[^+±]+?)(?:(?:\+-|\+/-|±)(?P<sigma>.+))?$")
+
+Record = dict[str, Any]
+Write = Callable[[str], object]
+
+
+class Format(StrEnum):
+    """How answers are written."""
+
+    JSONL = "jsonl"
+    GEOJSON = "geojson"
+    CSV = "csv"
+    KML = "kml"
+
+
+#: Formats that are one document: they are written when the last photo is done.
+_DOCUMENTS = {Format.GEOJSON: geojson_text, Format.CSV: csv_text, Format.KML: kml_text}
+
+
+def locate(
+    photos: Annotated[list[str], typer.Argument(metavar="PHOTO|DIR", help="Photos, or folders of photos.")],
+    bundle: Annotated[Path, typer.Option("--bundle", metavar="B", help="The NAME.nadir folder of the map.")],
+    *,
+    camera: Annotated[
+        str | None,
+        typer.Option(metavar="WxH@F|FILE", help="Size and focal length.", show_default="the photo's tags"),
+    ] = None,
+    altitude: Annotated[
+        str | None,
+        typer.Option(metavar="M[+-S]", help="Metres above ground.", show_default="estimated"),
+    ] = None,
+    no_wce: Annotated[
+        bool, typer.Option("--no-wce", help="Answer with the nearest reference instead of the weighted mean.")
+    ] = False,
+    form: Annotated[Format, typer.Option("--format", help="How answers are written.")] = Format.JSONL,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write there, not to standard output.")
+    ] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say where photos were taken, and from how high; one that cannot be used does not stop the others."""
+    taken_with = Camera.parse(camera) if camera else None
+    altitude_m, _sigma_m = _altitude(altitude) if altitude else (None, None)
+    options = dataclasses.replace(LocateOptions(), weighted=not no_wce)
+    if out is not None:
+        check_target(out, overwrite=overwrite)
+    place = _placer(bundle, camera=taken_with, altitude_m=altitude_m, options=options)
+    # Taken before the progress bar is drawn: the bar catches what is printed and sends it to stderr.
+    with _sink(out, overwrite=overwrite) as write, progress_bar(quiet) as progress:
+        worst = _write_all(_expanded(photos), place, form, write, progress, quiet=quiet)
+    if worst:
+        raise typer.Exit(worst)
+
+
+def _placer(bundle: Path, **settings: Any) -> Callable[[str], Fix]:
+    """ONNX Runtime and OpenCV are loaded here and not with the command line."""
+    from nadirfix.bundle import Bundle
+    from nadirfix.online import locate as locate_photo
+
+    opened = Bundle.load(bundle)
+    return lambda photo: locate_photo(photo, bundle=opened, **settings)
+
+
+def _write_all(
+    photos: list[str],
+    place: Callable[[str], Fix],
+    form: Format,
+    write: Write,
+    progress: Progress,
+    *,
+    quiet: bool,
+) -> int:
+    """Every photo's answer in the order given; the exit number that says how it went."""
+    kept: list[Record] = []
+    said: set[str] = set()
+    worst = 0
+    for done, photo in enumerate(photos):
+        progress("locating", done, len(photos))
+        record, error = _answer(photo, place)
+        _remark_on(record, error, said, quiet=quiet)
+        if error is not None:
+            worst = worst if worst == NadirfixError.exit_number else error.exit_number
+        if form is Format.JSONL:
+            write(json_line(record))
+        else:
+            kept.append(record)
+    progress("locating", len(photos), len(photos))
+    if form in _DOCUMENTS:
+        write(_DOCUMENTS[form](kept))
+    return worst
+
+
+def _answer(photo: str, place: Callable[[str], Fix]) -> tuple[Record, NadirfixError | None]:
+    """The photo's record; what is wrong with one photo stays with that photo."""
+    try:
+        if Path(photo).is_dir():
+            raise _no_photos(photo, f"no {', '.join(sorted(_SUFFIXES))} in it")
+        return place(photo).to_dict(), None
+    except InputError as error:
+        return error_record(photo, error), error
+    except NadirfixError:
+        raise  # the bundle's fault would be every photo's
+    except Exception as error:  # even a fault of ours belongs to one photo
+        if os.environ.get("NADIRFIX_DEBUG") == "1":
+            traceback.print_exc()
+        ours = _unexpected(photo, error)
+        return error_record(photo, ours), ours
+
+
+def _remark_on(record: Record, error: NadirfixError | None, said: set[str], *, quiet: bool) -> None:
+    """Tell the pilot what went wrong, and each warning once: a thousand photos may share it."""
+    if error is not None:
+        remark(explain(error).removeprefix("nadirfix: "), quiet=quiet)
+    for warning in set(record.get("warnings", ())) - said:
+        remark(f"{record['photo']}: {warning}", quiet=quiet)
+        said.add(warning)
+
+
+def _expanded(arguments: list[str]) -> list[str]:
+    """Folders become their photos, sorted by name; one without any stays, to be told about in its turn."""
+    return [photo for argument in arguments for photo in _inside(argument) or [argument]]
+
+
+def _inside(argument: str) -> list[str]:
+    folder = Path(argument)
+    if not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
+        return []
+    files = (entry for entry in folder.iterdir() if entry.is_file())
+    names = sorted(entry.name for entry in files if entry.suffix.lower() in _SUFFIXES)
+    return [os.path.join(argument, name) for name in names]  # noqa: PTH118 (keeps the argument as typed)
+
+
+@contextmanager
+def _sink(out: Path | None, *, overwrite: bool) -> Iterator[Write]:
+    """Where answers go: standard output line by line, or a file that appears when it is whole."""
+    if out is None:
+        yield _straight_to(sys.stdout)
+        return
+    with atomic_file(out, overwrite=overwrite) as scratch, scratch.open("w", encoding="utf-8") as file:
+        yield file.write
+
+
+def _straight_to(stream: Any) -> Write:
+    """Each answer leaves at once, so that whoever listens need not wait for the last photo."""
+
+    def write(text: str) -> None:
+        stream.write(text)
+        stream.flush()
+
+    return write
+
+
+def _altitude(text: str) -> tuple[float, float | None]:
+    """``300``, ``300+-20`` or ``300±20``: metres above ground and how sure that is."""
+    found = _ALTITUDE.match(text.strip())
+    try:
+        altitude_m = float(found["altitude"]) if found else math.nan
+        sigma_m = float(found["sigma"]) if found and found["sigma"] is not None else None
+    except ValueError:
+        altitude_m, sigma_m = math.nan, None
+    if not (0 < altitude_m < math.inf and 0 <= (sigma_m or 0.0) < math.inf):
+        raise InputError(
+            "altitude.invalid",
+            "this is not an altitude",
+            seen=f"--altitude {text}",
+            do="give metres above ground, with a deviation if it is known: 300 or 300+-20",
+        )
+    return altitude_m, sigma_m
+
+
+def _no_photos(folder: str, why: str) -> InputError:
+    return InputError(
+        "photo.missing", "the folder holds no photos", seen=f"{folder} ({why})", do="name a folder of photos"
+    )
+
+
+def _unexpected(photo: str, error: Exception) -> NadirfixError:
+    return NadirfixError(
+        "internal.error",
+        "nadirfix did not expect this",
+        seen=f"{photo}: {type(error).__name__}: {error}",
+        do="run it again with this photo alone and NADIRFIX_DEBUG=1, and report what it prints",
+    )
