@@ -55,6 +55,7 @@ HTTP_STATUS: dict[str, int] = {
     "bundle.mismatch": 409,
     "weights.missing": 503,
     "weights.mismatch": 500,
+    "weights.no_torch": 503,
     "training.diverged": 500,
     "training.empty_class": 422,
     "training.checkpoint": 409,

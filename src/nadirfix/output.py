@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nadirfix.errors import OutputError
 
-__all__ = ["Progress", "atomic_dir", "atomic_file", "check_target", "output_errors", "quiet"]
+__all__ = ["Progress", "atomic_dir", "atomic_file", "check_target", "output_errors", "quiet", "replace_dir"]
 
 #: How long work reports itself: stage, how much is done, how much there is.
 Progress = Callable[[str, int, int], None]
@@ -66,7 +66,7 @@ def atomic_dir(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
         with output_errors(target):
             scratch.mkdir()
             yield scratch
-            _swap(scratch, target)
+            replace_dir(scratch, target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -91,7 +91,7 @@ def _scratch(target: Path) -> Path:
     return target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
 
 
-def _swap(scratch: Path, target: Path) -> None:
+def replace_dir(scratch: Path, target: Path) -> None:
     """Put the new folder in the old one's place; the old one goes only when the new one is there."""
     old = _scratch(target)
     if target.exists():

@@ -12,7 +12,7 @@ from nadirfix.errors import InputError
 from nadirfix.options import NetworkOptions, Recipe
 from nadirfix.settings import changed
 
-__all__ = ["recipe_from_manifest", "recipe_in_manifest"]
+__all__ = ["portable_name", "recipe_from_manifest", "recipe_in_manifest"]
 
 
 def recipe_in_manifest(recipe: Recipe) -> dict[str, Any]:
@@ -37,10 +37,12 @@ def recipe_from_manifest(manifest: dict[str, Any], folder: Path) -> Recipe:
 
 
 def _without_folders(network: NetworkOptions) -> NetworkOptions:
-    return dataclasses.replace(network, weights=_name(network.weights), start=_name(network.start))
+    return dataclasses.replace(
+        network, weights=portable_name(network.weights), start=portable_name(network.start)
+    )
 
 
-def _name(source: str) -> str:
-    """A path loses its folders; the name of a model keeps its owner."""
+def portable_name(source: str) -> str:
+    """What weights are called on any machine: a path loses its folders, a model's name keeps its owner."""
     path = Path(source).expanduser()
     return path.name if source and path.exists() else source

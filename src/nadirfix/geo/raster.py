@@ -58,6 +58,15 @@ class Raster:
             self._opened.clear()
             self._local = threading.local()
 
+    def files(self) -> list[Path]:
+        """Every file on this disk the pixels come from: itself, and what it refers to.
+
+        Overviews and statistics that other programs leave beside a map do not change it.
+        """
+        with self._reading():
+            names = sorted(self._dataset(0).files)
+        return [Path(n) for n in names if Path(n).is_file() and not n.endswith((".ovr", ".aux.xml"))]
+
     def center(self) -> tuple[float, float]:
         """The middle of the picture in its own coordinates."""
         return self.at(self.width / 2, self.height / 2)

@@ -1,0 +1,117 @@
+"""What the reference views look like to the place network, described piece by piece.
+
+Each piece is a file of its own until all are there: a build that was stopped goes on with the next piece.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.bundle.references import References
+from nadirfix.geo.render import Rendered
+from nadirfix.geo.texture import Texture
+from nadirfix.image.crop import Canonical
+from nadirfix.output import Progress, atomic_file, output_errors
+from nadirfix.runtime import Network
+from nadirfix.types import Point, View
+
+__all__ = ["Lookout", "describe_references", "mean_directions", "save_array"]
+
+Floats = NDArray[np.float32]
+Halves = NDArray[np.float16]
+
+#: Views per piece: always the same, because a network's last digits may depend on how many it sees at once.
+_PIECE = 64
+
+
+class Lookout:
+    """Shows reference views as the place network sees them."""
+
+    def __init__(
+        self, texture: Texture, canonical: Canonical, references: References, size: tuple[int, int]
+    ) -> None:
+        self.texture, self.canonical, self.references, self.size = texture, canonical, references, size
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+    def pictures(self, rows: range, pool: ThreadPoolExecutor) -> Floats:
+        """The pictures of these rows (count, RGB, rows, columns; 0-255)."""
+        return np.stack(list(pool.map(self.picture, rows)))
+
+    def picture(self, row: int) -> Floats:
+        """The picture of one row."""
+        known = self.references
+        place = Point(float(known.east_m[row]), float(known.north_m[row]), known.epsg)
+        view = View(place, self.canonical.altitude_m, float(known.heading_deg[row]))
+        return np.moveaxis(_filled(self.texture.render(view, self.canonical.camera, self.size)), -1, 0)
+
+
+def describe_references(
+    lookout: Lookout, network: Network, target: Path, *, folder: Path, progress: Progress
+) -> None:
+    """Write one unit vector per reference view; pieces that are already in the folder are kept."""
+    pieces = [range(i, min(i + _PIECE, len(lookout))) for i in range(0, len(lookout), _PIECE)]
+    files = [folder / f"{rows.start:08d}.npy" for rows in pieces]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for rows, file in zip(pieces, files, strict=True):
+            if not file.exists():
+                save_array(file, _unit(network.run(lookout.pictures(rows, pool))).astype(np.float16))
+            progress("describing references", rows.stop, len(lookout))
+    _join(files, target)
+    with output_errors(folder):
+        shutil.rmtree(folder)
+
+
+def mean_directions(descriptors: Halves, references: References) -> Halves:
+    """A prototype for each class without training: the direction its views have in common."""
+    classes = range(len(references.starts) - 1)
+    sums = [descriptors[references.rows_of(c)].astype(np.float32).sum(axis=0) for c in classes]
+    return _unit(np.stack(sums)).astype(np.float16)
+
+
+def save_array(path: Path, array: NDArray[np.generic]) -> None:
+    """Write an array as .npy, whole or not at all."""
+    with atomic_file(path) as scratch:
+        scratch.write_bytes(_npy(array))
+
+
+def _npy(array: NDArray[np.generic]) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _join(files: Sequence[Path], target: Path) -> None:
+    """One array from all pieces, without holding them in memory."""
+    arrays = [np.load(file, mmap_mode="r", allow_pickle=False) for file in files]
+    shape = (sum(len(a) for a in arrays), arrays[0].shape[1])
+    with atomic_file(target) as scratch, scratch.open("wb") as out:
+        header = {"descr": "<f2", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(out, header)
+        out.writelines(_bytes(arrays))
+
+
+def _bytes(arrays: Sequence[Halves]) -> Iterator[bytes]:
+    return (array.astype("<f2").tobytes() for array in arrays)
+
+
+def _filled(shown: Rendered) -> Floats:
+    """The picture, with the mean colour where there is no map: as in training, no black edge tells tales."""
+    pixels, hole = shown.pixels.astype(np.float32), shown.valid == 0
+    if hole.any():
+        pixels[hole] = pixels[~hole].mean(axis=0)
+    return pixels
+
+
+def _unit(vectors: Floats) -> Floats:
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), np.float32)

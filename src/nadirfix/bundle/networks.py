@@ -1,0 +1,148 @@
+"""The two networks of a bundle: trained on the map, or as they start; needs torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.altitude.model import build_altitude_network
+from nadirfix.altitude.train import train_altitude
+from nadirfix.bundle import parts
+from nadirfix.bundle.describe import save_array
+from nadirfix.bundle.recipes import portable_name
+from nadirfix.bundle.work import Work
+from nadirfix.geo.grid import ClassOrder
+from nadirfix.geo.texture import Texture
+from nadirfix.nn.embedder import preprocessing
+from nadirfix.nn.export import export_network
+from nadirfix.nn.ground import sharp_altitude_m
+from nadirfix.nn.loop import Report, StepReport
+from nadirfix.nn.render import DeviceTexture
+from nadirfix.nn.weights import WeightsRecord
+from nadirfix.options import NetworkOptions, Recipe, TrainOptions
+from nadirfix.output import Progress, atomic_file
+from nadirfix.place.model import PlaceNetwork, build_place_network
+from nadirfix.place.train import place_sampler, train_place
+
+__all__ = ["Networks", "learns"]
+
+
+class Networks:
+    """Makes both networks of a bundle; each leaves a note when it is done."""
+
+    def __init__(
+        self, work: Work, texture: Texture, recipe: Recipe, *, train: bool, device: str, progress: Progress
+    ) -> None:
+        self.work, self.texture, self.recipe, self.progress = work, texture, recipe, progress
+        self.train, self.device = train, _device(device)
+
+    def cells_to_learn(self) -> set[tuple[int, int]] | None:
+        """The cells that can be learned; None where nothing is, and any cell will do."""
+        if not (self.train and learns(self.recipe.place_training)):
+            return None
+        return set(place_sampler(self.texture, self.recipe).order().classes())
+
+    def altitude(self) -> dict[str, Any]:
+        """Make the altitude network, unless it is there; what there is to say about it."""
+        return self.work.note("altitude.json") or self._make_altitude()
+
+    def place(self, order: ClassOrder) -> dict[str, Any]:
+        """Make the place network, unless it is there; what there is to say about it."""
+        return self.work.note("place.json") or self._make_place(order)
+
+    def _make_altitude(self) -> dict[str, Any]:
+        options, report = self.recipe.altitude_network, None
+        if self.train and learns(self.recipe.altitude_training):
+            done = train_altitude(self.texture, self.recipe, **self._training("altitude"))
+            network, record, report = done.network, done.record, done.report
+            _save_weights(network, self.work.part(parts.ALTITUDE_WEIGHTS))
+        else:
+            bins = AltitudeBins.from_options(self.recipe.bins)
+            network, record = build_altitude_network(options, bins, seed=self.recipe.seed)
+        _export(network, self.work.part(parts.ALTITUDE), options)
+        sharp_m = sharp_altitude_m(self.texture, self.recipe.camera, options.width_px)
+        said = {**_said(options, record, report), "sharp_altitude_m": sharp_m}
+        return self.work.write_note("altitude.json", said)
+
+    def _make_place(self, order: ClassOrder) -> dict[str, Any]:
+        options, report = self.recipe.place_network, None
+        if self.train and learns(self.recipe.place_training):
+            done = train_place(self.texture, self.recipe, order=order, **self._training("place"))
+            network, record, report = done.network, done.record, done.report
+            _save_weights(network, self.work.part(parts.PLACE_WEIGHTS))
+            _save_prototypes(network, self.work.part(parts.PROTOTYPES))
+        else:
+            network, record = build_place_network(options, self.recipe.head, order, seed=self.recipe.seed)
+        _export(network.embedder, self.work.part(parts.PLACE), options)
+        said = {**_said(options, record, report), "dimensions": network.embedder.dimensions}
+        return self.work.write_note("place.json", said)
+
+    def _training(self, name: str) -> dict[str, Any]:
+        """How to train: where checkpoints go, going on from the last one, whom to tell."""
+        return {
+            "device": self.device,
+            "folder": self.work.folder / name,
+            "resume": True,
+            "report": _teller(self.progress),
+            "on_device": self._on_device,
+        }
+
+    @cached_property
+    def _on_device(self) -> DeviceTexture:
+        return DeviceTexture(self.texture, self.device)
+
+
+def learns(training: TrainOptions) -> bool:
+    """Whether there is anything to train: a budget of nothing leaves a network as it starts."""
+    return training.schedule == "plateau" or training.budget_steps > 0 or training.budget_s > 0
+
+
+def _device(name: str) -> str:
+    if name != "auto":
+        return name
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _teller(progress: Progress) -> Callable[[StepReport], None]:
+    """Training steps as progress; where the end cannot be known, it is always one step ahead."""
+
+    def tell(now: StepReport) -> None:
+        total = round(now.step / now.share_done) if now.share_done else now.step + 1
+        progress(f"training the {now.name} network", now.step, total)
+
+    return tell
+
+
+def _export(network: nn.Module, path: Path, options: NetworkOptions) -> None:
+    export_network(network, path, input_shape=(3, options.height_px, options.width_px))
+
+
+def _save_weights(network: nn.Module, path: Path) -> None:
+    from safetensors.torch import save
+
+    tensors = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    with atomic_file(path) as scratch:
+        scratch.write_bytes(save(tensors))
+
+
+def _save_prototypes(network: PlaceNetwork, path: Path) -> None:
+    tables = [p.detach().cpu().numpy() for p in network.heads.prototypes]
+    save_array(path, np.concatenate(tables).astype(np.float16))
+
+
+def _said(options: NetworkOptions, record: WeightsRecord, report: Report | None) -> dict[str, Any]:
+    """What the manifest says of a network; nothing about time: equal builds have equal manifests."""
+    weights = record.to_dict()
+    trained = report and {"steps": report.steps, "loss": report.loss, "validation": report.validation}
+    return {
+        "weights": {**weights, "source": portable_name(weights["source"])},
+        "preprocessing": preprocessing(options, record),
+        "training": trained,
+    }

@@ -1,0 +1,77 @@
+"""Which reference views a map has: a lattice of places, each seen at several headings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.errors import InputError, MapError
+from nadirfix.geo.grid import Grid, lattice_places
+from nadirfix.geo.texture import Texture
+from nadirfix.image.crop import Canonical
+from nadirfix.nn.ground import Ground
+from nadirfix.nn.views import Views
+from nadirfix.options import ReferenceOptions
+
+__all__ = ["ChosenViews", "choose_views"]
+
+Floats = NDArray[np.float64]
+
+#: Views asked about at a time; each is 81 places.
+_PIECE = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChosenViews:
+    """Views with enough of the map under them, and how many of the lattice had not."""
+
+    views: Views
+    left_out: int
+
+
+def choose_views(
+    texture: Texture, canonical: Canonical, grid: Grid, options: ReferenceOptions
+) -> ChosenViews:
+    """Every place of the lattice at every heading, without those that see too little of the map."""
+    _check(options)
+    east, north = lattice_places(texture.bounds, options.stride_m, origin_m=grid.origin_m)
+    heading = np.arange(options.headings) * (360.0 / options.headings)
+    count = len(east) * options.headings
+    views = Views.level(
+        np.repeat(east, options.headings),
+        np.repeat(north, options.headings),
+        np.full(count, canonical.altitude_m),
+        np.tile(heading, len(east)),
+    )
+    kept = views.take(_shares(texture, views, canonical) >= options.valid_share)
+    if not len(kept):
+        raise _nothing_to_see(count, options)
+    return ChosenViews(kept, count - len(kept))
+
+
+def _shares(texture: Texture, views: Views, canonical: Canonical) -> Floats:
+    ground, starts = Ground(texture), range(0, len(views), _PIECE)
+    pieces = (views.take(slice(start, start + _PIECE)) for start in starts)
+    return np.concatenate([ground.valid_share(piece, canonical.camera) for piece in pieces])
+
+
+def _check(options: ReferenceOptions) -> None:
+    if not (options.stride_m > 0 and options.headings >= 1 and 0 < options.valid_share <= 1):
+        raise InputError(
+            "options.invalid",
+            "references need a stride above 0 m, at least one heading, and a valid share up to 1",
+            seen=f"stride_m {options.stride_m}, headings {options.headings}, "
+            f"valid_share {options.valid_share}",
+            do="change the recipe's references; 65 m, 12 headings and 0.8 are usual",
+        )
+
+
+def _nothing_to_see(count: int, options: ReferenceOptions) -> MapError:
+    return MapError(
+        "map.too_small",
+        "the map has no room for a single reference view",
+        seen=f"none of {count} views has {options.valid_share:.0%} of the map under it",
+        do="take a larger map or one with fewer holes, or lower valid_share in the recipe's references",
+    )

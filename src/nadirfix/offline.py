@@ -1,0 +1,195 @@
+"""From a map to a bundle: the half of the story that happens once, before the flight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nadirfix import __version__
+from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
+from nadirfix.bundle import Bundle, References, parts
+from nadirfix.bundle.describe import Lookout, describe_references, mean_directions, save_array
+from nadirfix.bundle.recipes import recipe_in_manifest
+from nadirfix.bundle.references import write_references
+from nadirfix.bundle.views import ChosenViews, choose_views
+from nadirfix.bundle.work import Inputs, Work, is_built
+from nadirfix.errors import WeightsError
+from nadirfix.geo.anchor import map_anchor
+from nadirfix.geo.geomap import GeoMap
+from nadirfix.geo.grid import ClassOrder, Grid
+from nadirfix.geo.pack import pack_texture
+from nadirfix.geo.raster import Raster
+from nadirfix.geo.texture import Texture
+from nadirfix.image.crop import Canonical
+from nadirfix.options import Recipe
+from nadirfix.output import Progress, quiet
+from nadirfix.runtime import load_network
+
+if TYPE_CHECKING:
+    from nadirfix.bundle.networks import Networks
+
+__all__ = ["build_bundle"]
+
+_NEEDED = ("torch", "transformers", "safetensors", "onnx", "onnxscript")
+
+
+def build_bundle(
+    maps: str | Path | Sequence[str | Path],
+    out: Path | str,
+    *,
+    recipe: Recipe,
+    train: bool = True,
+    device: str = "auto",
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress = quiet,
+) -> Bundle:
+    """Make a bundle from a map; stopped at any moment, it goes on with ``resume``."""
+    target = Path(out)
+    canonical = _canonical(recipe)
+    with GeoMap.open(maps) as ground:
+        inputs = _inputs(ground, recipe, train=train)
+        if resume and not overwrite and is_built(target, inputs):
+            return Bundle.load(target)
+        _require_training_tools()
+        ground.require_room(*canonical.footprint_m)
+        work = Work.begin(target, inputs, resume=resume, overwrite=overwrite)
+        texture = _texture(work, ground, recipe, progress)
+    grid = Grid.from_options(recipe.grid, anchor_m=map_anchor(texture))
+    chosen = choose_views(texture, canonical, grid, recipe.references)
+    networks = _networks(work, texture, recipe, train=train, device=device, progress=progress)
+    order = _order(grid, chosen, networks)
+    references = _references(work, chosen, grid, order, texture.epsg)
+    about_altitude = networks.altitude()
+    about_place = networks.place(order)
+    _describe(work, Lookout(texture, canonical, references, _size(recipe)), progress)
+    _prototypes(work, references)
+    about = {"altitude": about_altitude, "place": about_place}
+    manifest = _manifest(recipe=recipe, texture=texture, grid=grid, order=order, about=about)
+    work.finish({**manifest, "counts": _counts(chosen, references, order)})
+    return Bundle.load(target)
+
+
+def _canonical(recipe: Recipe) -> Canonical:
+    bins = AltitudeBins.from_options(recipe.bins)
+    return Canonical(recipe.camera, canonical_altitude_m(recipe.references, bins))
+
+
+def _inputs(ground: GeoMap, recipe: Recipe, *, train: bool) -> Inputs:
+    """Everything the bundle depends on; files by content, so that a copy elsewhere is the same map."""
+    return {
+        "format": parts.FORMAT,
+        "nadirfix": __version__,
+        "recipe": recipe_in_manifest(recipe),
+        "train": train,
+        "source": [_source(raster) for raster in ground.rasters],
+    }
+
+
+def _source(raster: Raster) -> dict[str, Any]:
+    files = [{"name": path.name, "sha256": parts.sha256_of(path)} for path in raster.files()]
+    return {"files": files, "transform": list(raster.affine), "crs": raster.wkt}
+
+
+def _require_training_tools() -> None:
+    """Networks are made with torch, which a machine that only locates does not have."""
+    absent = [name for name in _NEEDED if find_spec(name) is None]
+    if absent:
+        raise WeightsError(
+            "weights.no_torch",
+            "building a bundle needs the training libraries",
+            seen=f"{', '.join(absent)} not installed",
+            do="install them with: pip install 'nadirfix[train]'",
+        )
+
+
+def _texture(work: Work, ground: GeoMap, recipe: Recipe, progress: Progress) -> Texture:
+    path = work.part(parts.TEXTURE)
+    if not path.exists():
+        pack_texture(ground, path, options=recipe.texture, progress=progress)
+    return Texture.load(path)
+
+
+def _networks(work: Work, texture: Texture, recipe: Recipe, **settings: Any) -> Networks:
+    """Torch is loaded here and not with this module."""
+    from nadirfix.bundle.networks import Networks
+
+    return Networks(work, texture, recipe, **settings)
+
+
+def _order(grid: Grid, chosen: ChosenViews, networks: Networks) -> ClassOrder:
+    """A class for every cell that has references, and views to learn from where learning is asked for."""
+    found = grid.cells_of(chosen.views.east_m, chosen.views.north_m)
+    cells = {(int(e), int(n)) for e, n in np.unique(found, axis=0)}
+    learnable = networks.cells_to_learn()
+    return ClassOrder.from_cells(grid, cells if learnable is None else cells & learnable)
+
+
+def _references(work: Work, chosen: ChosenViews, grid: Grid, order: ClassOrder, epsg: int) -> References:
+    views = chosen.views
+    references = References.sorted_by_class(
+        views.east_m, views.north_m, views.heading_deg, epsg=epsg, grid=grid, order=order
+    )
+    write_references(references, order, work.part(parts.REFERENCES))
+    return references
+
+
+def _size(recipe: Recipe) -> tuple[int, int]:
+    return recipe.place_network.width_px, recipe.place_network.height_px
+
+
+def _describe(work: Work, lookout: Lookout, progress: Progress) -> None:
+    target = work.part(parts.DESCRIPTORS)
+    if not target.exists():
+        network = load_network(work.part(parts.PLACE))
+        describe_references(lookout, network, target, folder=work.folder / "descriptors", progress=progress)
+
+
+def _prototypes(work: Work, references: References) -> None:
+    """A trained head brought its own; otherwise each cell's references speak for it."""
+    target = work.part(parts.PROTOTYPES)
+    if not target.exists():
+        descriptors = np.load(work.part(parts.DESCRIPTORS), mmap_mode="r", allow_pickle=False)
+        save_array(target, mean_directions(descriptors, references))
+
+
+def _manifest(
+    *, recipe: Recipe, texture: Texture, grid: Grid, order: ClassOrder, about: dict[str, Any]
+) -> dict[str, Any]:
+    training = {name: said["training"] for name, said in about.items()}
+    return {
+        "map": _map(texture),
+        "grid": grid.to_dict(),
+        "classes": order.to_dict(),
+        "canonical_altitude_m": _canonical(recipe).altitude_m,
+        "seeds": {
+            "recipe": recipe.seed,
+            "altitude_training": recipe.altitude_training.seed,
+            "place_training": recipe.place_training.seed,
+        },
+        "networks": about,
+        "accuracy": {name: run and run["validation"] for name, run in training.items()},
+    }
+
+
+def _map(texture: Texture) -> dict[str, Any]:
+    return {
+        "epsg": texture.epsg,
+        "bounds_m": list(texture.bounds),
+        "gsd_m": texture.gsd_m,
+        "size_px": list(texture.size_px),
+    }
+
+
+def _counts(chosen: ChosenViews, references: References, order: ClassOrder) -> dict[str, int]:
+    """How many there are, and how many were left out: too little map, or no class for their cell."""
+    return {
+        "cells": len(order),
+        "references": len(references),
+        "left_out": chosen.left_out,
+        "without_class": len(chosen.views) - len(references),
+    }
