@@ -10,7 +10,7 @@ from sources import BIN, module_path, modules, room
 
 #: A room may import from the layers above it in this list, never from below.
 LAYERS = [
-    {"types", "errors", "options", "camera", "output", "manifest", "formats"},
+    {"types", "errors", "options", "camera", "output", "manifest", "formats", "settings", "weights"},
     {"geo", "image"},
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},
@@ -27,6 +27,9 @@ NEIGHBOURS = {
     ("formats", "errors"),
     ("camera", "errors"),
     ("options", "errors"),
+    ("options", "settings"),
+    ("settings", "camera"),
+    ("settings", "errors"),
     ("options", "camera"),
     ("output", "errors"),
     ("manifest", "errors"),
@@ -41,7 +44,7 @@ NEIGHBOURS = {
 DOORS = {"nadirfix", "nadirfix.__main__"}
 
 #: What a GPU box needs to train, and what it must do without.
-TRAINING_ROOMS = {"types", "errors", "options", "camera", "image", "nn", "altitude", "place"}
+TRAINING_ROOMS = {"types", "errors", "options", "settings", "camera", "image", "nn", "altitude", "place"}
 TRAINING_MODULES = {"nadirfix.geo", "nadirfix.geo.grid", "nadirfix.geo.texture"}
 NOT_ON_A_GPU_BOX = ["rasterio", "pyproj", "faiss", "pydantic", "typer", "rich"]
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.nn.embedder import Embedder, seeded
+from nadirfix.nn.start import start_embedder
 from nadirfix.nn.weights import WeightsRecord, load_encoder
 from nadirfix.options import NetworkOptions
 
@@ -41,4 +42,5 @@ def build_altitude_network(
     """An altitude network ready to be trained, and where its encoder's weights came from."""
     with seeded(seed):
         encoder, record = load_encoder(options)
-        return AltitudeNetwork(Embedder(encoder, options, record), len(bins)), record
+        network = AltitudeNetwork(Embedder(encoder, options, record), len(bins))
+    return network, start_embedder(network.embedder, options.start, record)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nadirfix.errors import MapError
 from nadirfix.options import TextureOptions
 
-__all__ = ["ArrayPlane", "Plane", "TileWriter", "TiledPlane", "read_tiles"]
+__all__ = ["Archive", "ArrayPlane", "Plane", "TileWriter", "TiledPlane", "read_tiles"]
 
 Bytes = NDArray[np.uint8]
 Span = tuple[int, int]

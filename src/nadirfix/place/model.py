@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from nadirfix.geo.grid import ClassOrder
 from nadirfix.nn.embedder import Embedder, seeded
+from nadirfix.nn.start import start_embedder
 from nadirfix.nn.weights import WeightsRecord, load_encoder
 from nadirfix.options import HeadOptions, NetworkOptions
 from nadirfix.place.heads import GroupHeads
@@ -42,4 +43,5 @@ def build_place_network(
     with seeded(seed):
         encoder, record = load_encoder(options)
         embedder = Embedder(encoder, options, record)
-        return PlaceNetwork(embedder, GroupHeads(embedder.dimensions, order.sizes, head)), record
+        network = PlaceNetwork(embedder, GroupHeads(embedder.dimensions, order.sizes, head))
+    return network, start_embedder(embedder, options.start, record)

@@ -1,0 +1,104 @@
+"""Embedders to start from: whole ones, encoder and aggregator, shipped with the package or given as a file.
+
+A shipped embedder was trained by a command in this repository on the procedural world; its file says which.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from nadirfix.errors import WeightsError
+from nadirfix.nn.embedder import Embedder
+from nadirfix.nn.weights import WeightsRecord
+
+__all__ = ["save_embedder", "start_embedder"]
+
+_SHIPPED = "nadirfix.weights"
+
+
+def start_embedder(embedder: Embedder, start: str, record: WeightsRecord) -> WeightsRecord:
+    """Fill the embedder with weights by name or path; the record says where they came from."""
+    if not start:
+        return record
+    data = _bytes(start)
+    tensors, said = _parsed(data, start)
+    _fill(embedder, tensors, start)
+    licence = said.get("licence", "not stated")
+    return WeightsRecord(source=start, sha256=hashlib.sha256(data).hexdigest(), licence=licence)
+
+
+def save_embedder(embedder: Embedder, path: Path, said: dict[str, str]) -> None:
+    """Write an embedder in half precision, with what there is to say about it."""
+    import torch
+    from safetensors.torch import save_file
+
+    stored = {
+        k: v.to("cpu", torch.float16) if v.is_floating_point() else v for k, v in _own(embedder).items()
+    }
+    save_file({k: v.contiguous() for k, v in stored.items()}, path, metadata=said)
+
+
+def _own(embedder: Embedder) -> dict[str, Tensor]:
+    """What was learned: the normalisation follows from the options."""
+    return {k: v for k, v in embedder.state_dict().items() if k not in {"mean", "scale"}}
+
+
+def _bytes(start: str) -> bytes:
+    if start.endswith(".safetensors"):
+        path = Path(start).expanduser()
+        if path.is_file():
+            return path.read_bytes()
+        raise _missing(start, "there is no such file")
+    resource = files(_SHIPPED) / f"{start}.safetensors"
+    if not resource.is_file():
+        raise _missing(start, "the package ships no such embedder")
+    with as_file(resource) as path:
+        return path.read_bytes()
+
+
+def _parsed(data: bytes, start: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        tensors = load(data)
+    except SafetensorError as error:
+        raise _misfit(start, str(error)) from error
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return tensors, header.get("__metadata__", {})
+
+
+def _fill(embedder: Embedder, tensors: dict[str, Tensor], start: str) -> None:
+    wanted = _own(embedder)
+    wrong = [
+        k
+        for k in {*wanted, *tensors}
+        if k not in wanted or k not in tensors or wanted[k].shape != tensors[k].shape
+    ]
+    if wrong:
+        raise _misfit(start, f"{len(wrong)} of {len(wanted)} tensors, such as {min(wrong)}")
+    embedder.load_state_dict({k: v.to(wanted[k].dtype) for k, v in tensors.items()}, strict=False)
+
+
+def _missing(start: str, seen: str) -> WeightsError:
+    return WeightsError(
+        "weights.missing",
+        "the embedder to start from is not here",
+        seen=f"{start}: {seen}",
+        do='give the path of a .safetensors file, a shipped name, or start = "" to do without',
+    )
+
+
+def _misfit(start: str, seen: str) -> WeightsError:
+    return WeightsError(
+        "weights.mismatch",
+        "the embedder to start from does not fit the recipe's network",
+        seen=f"{start}: {seen}",
+        do="use the encoder, input size and aggregator it was trained with, or another start",
+    )

@@ -1,0 +1,3 @@
+"""Weights that ship with the package, each with the command that made it in its own header."""
+
+__all__: list[str] = []
