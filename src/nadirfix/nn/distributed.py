@@ -68,7 +68,7 @@ class Ranks:
         if self.count == 1:
             return module
         if device.type == "cuda":
-            module = nn.SyncBatchNorm.convert_sync_batchnorm(module)
+            module = nn.SyncBatchNorm.convert_sync_batchnorm(module)  # type: ignore[no-untyped-call]
         where = [device.index or 0] if device.type == "cuda" else None
         return nn.parallel.DistributedDataParallel(module, device_ids=where, find_unused_parameters=True)
 
