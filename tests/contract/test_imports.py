@@ -14,8 +14,9 @@ LAYERS = [
     {"geo", "image"},
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},
-    {"bundle", "evaluate"},
-    {"online", "offline"},
+    {"bundle", "evaluate", "datasets"},
+    {"online", "offline", "report"},
+    {"study"},
     {"cli", "serve"},
 ]
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}

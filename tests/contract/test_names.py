@@ -12,13 +12,10 @@ DOORS = {"nadirfix", "nadirfix.__main__"}
 
 def listed(tree: ast.Module) -> list[str] | None:
     for node in tree.body:
-        if isinstance(node, ast.Assign) and any(_is_name(t, "__all__") for t in node.targets):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(t, ast.Name) and t.id == "__all__" for t in targets):
             return [str(name) for name in ast.literal_eval(node.value)]
     return None
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def made_here(tree: ast.Module) -> set[str]:
