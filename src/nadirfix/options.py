@@ -29,6 +29,7 @@ __all__ = [
     "SimulateOptions",
     "TextureOptions",
     "TrainOptions",
+    "WorldOptions",
     "load_recipe",
 ]
 
@@ -49,6 +50,15 @@ class TextureOptions:
 
     tile_px: int = 512
     jpeg_quality: int = 92
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldOptions:
+    """Which procedural place is made, and how large and fine its maps are."""
+
+    size_m: float = 3000.0
+    gsd_m: float = 0.5
+    seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,12 +13,12 @@ from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.cli.common import Quiet, print_result
 from nadirfix.cli.progress import progress_bar
 from nadirfix.manifest import read_manifest
-from nadirfix.options import SimulateOptions
+from nadirfix.options import SimulateOptions, WorldOptions
 from nadirfix.output import Progress, atomic_file
 
 __all__ = ["demo"]
 
-_SIZE_M = 2000.0
+_WORLD = WorldOptions(size_m=2000.0)
 _PHOTOS = SimulateOptions(count=24)
 
 
@@ -64,7 +64,7 @@ class _Story:
 def _make_world(target: Path, progress: Progress) -> None:
     from nadirfix.world.files import write_world
 
-    write_world(target, size_m=_SIZE_M, overwrite=True, progress=progress)
+    write_world(target, **vars(_WORLD), overwrite=True, progress=progress)
 
 
 def _take_photos(world: Path, target: Path, progress: Progress) -> None:

@@ -9,16 +9,19 @@ from typing import Annotated
 import typer
 
 from nadirfix.cli.common import Overwrite, Quiet, print_result
+from nadirfix.options import WorldOptions
 
 __all__ = ["world"]
+
+_DEFAULT = WorldOptions()
 
 
 def world(
     *,
     out: Annotated[Path, typer.Option(help="Folder for old.tif and new.tif.")],
-    size_km: Annotated[float, typer.Option(help="Side of the square, 0.5 to 10 km.")] = 3.0,
-    gsd: Annotated[float, typer.Option(help="Metres of ground per pixel, 0.2 to 2.")] = 0.5,
-    seed: Annotated[int, typer.Option(help="Another number is another place.")] = 0,
+    size_km: Annotated[float, typer.Option(help="Side in km, 0.5 to 10.")] = _DEFAULT.size_m / 1000,
+    gsd: Annotated[float, typer.Option(help="Metres of ground per pixel, 0.2 to 2.")] = _DEFAULT.gsd_m,
+    seed: Annotated[int, typer.Option(help="Another number is another place.")] = _DEFAULT.seed,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:

@@ -95,7 +95,7 @@ def _axes(views: Views) -> Floats:
 def _lean(views: Views) -> Floats:
     """Rotations that lean straight down towards a compass direction."""
     angle, toward = np.radians(views.tilt_deg), np.radians(views.tilt_toward_deg)
-    x, y, zero = -np.cos(toward), np.sin(toward), np.zeros(len(views))
+    x, y, zero = np.cos(toward), -np.sin(toward), np.zeros(len(views))
     cross = np.stack([zero, zero, y, zero, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
     sin, rest = np.sin(angle)[:, None, None], (1 - np.cos(angle))[:, None, None]
     return np.asarray(np.eye(3) + sin * cross + rest * cross @ cross)

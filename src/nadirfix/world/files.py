@@ -15,9 +15,9 @@ __all__ = ["write_world"]
 def write_world(
     folder: Path,
     *,
-    size_m: float = 3000.0,
-    gsd_m: float = 0.5,
-    seed: int = 0,
+    size_m: float,
+    gsd_m: float,
+    seed: int,
     overwrite: bool = False,
     progress: Progress = quiet,
 ) -> dict[str, Any]:
