@@ -16,7 +16,7 @@ from nadirfix.output import atomic_file
 __all__ = ["record"]
 
 RESULTS = Path(__file__).parent / "results"
-LIBRARIES = ("nadirfix", "numpy", "opencv-python-headless", "rasterio", "pyproj", "torch", "onnxruntime")
+LIBRARIES = ("nadirfix", "numpy", "opencv-python-headless", "rasterio", "pyproj", "torch", "transformers", "onnxruntime")
 
 
 def record(name: str, payload: dict[str, Any], out_dir: Path = RESULTS) -> Path:
@@ -42,7 +42,9 @@ def machine() -> dict[str, Any]:
 
 
 def _commit() -> dict[str, Any]:
+    """Which commit this is; a box without the repository is told by NADIRFIX_COMMIT."""
     head, changes = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")
+    head = head or os.environ.get("NADIRFIX_COMMIT")
     return {"commit": head, "clean": None if changes is None else changes == ""}
 
 
