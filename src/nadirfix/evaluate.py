@@ -85,6 +85,7 @@ def measures(records: Sequence[QueryRecord]) -> dict[str, Any]:
         "queries": len(records),
         "answered": len(answered),
         "wrong_fix": sum(error > NEAR_M for error in answered),
+        "errors": sum(record.error is not None for record in records),
         "altitude": _altitude(records),
         "recall": {f"r{k}": _recall(records, k) for k in _RANKS},
         "s_loc": _within(errors),

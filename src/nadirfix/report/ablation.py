@@ -8,7 +8,7 @@ from typing import Any
 
 from nadirfix.report.html import metres, percent, table
 
-__all__ = ["TABLES", "ablation_cells", "ablation_tables"]
+__all__ = ["HEAD", "TABLES", "ablation_cells", "ablation_tables"]
 
 #: The tables in order, with what each asks.
 TABLES = {
@@ -18,6 +18,7 @@ TABLES = {
     "head": "Which classifier over the cells?",
     "bins": "How wide should altitude classes be?",
 }
+#: What the columns are.
 HEAD = ["", "R@1", "R@5", "within 100 m", "median", "altitude off", "within 25 m", "50 m", "100 m"]
 
 

@@ -1,0 +1,99 @@
+"""``nadirfix evaluate``: how good the answers are, as numbers, a table and a page to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nadirfix.camera import Camera
+from nadirfix.cli.common import Overwrite, Quiet, print_result, remark
+from nadirfix.cli.progress import progress_bar
+from nadirfix.cli.tables import print_ablation, print_comparison
+from nadirfix.datasets import read_queries
+from nadirfix.errors import InputError
+
+__all__ = ["SourceFormat", "evaluate"]
+
+
+class SourceFormat(StrEnum):
+    """How the photos say where they were taken."""
+
+    auto = "auto"
+    manifest = "manifest"
+    utm_names = "utm-names"
+    ae_vpr = "ae-vpr"
+    uav_visloc = "uav-visloc"
+
+
+def evaluate(
+    source: Annotated[Path, typer.Argument(metavar="MANIFEST|DIR", help="Photos with their truth.")],
+    bundle: Annotated[Path, typer.Option(metavar="NAME.nadir", help="The bundle to ask.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for metrics, queries and report.")],
+    *,
+    camera: Annotated[
+        str | None, typer.Option(metavar="WxH@F|FILE", help="The photos' camera; else their own tags.")
+    ] = None,
+    use_exif_pose: Annotated[
+        bool, typer.Option("--use-exif-pose", help="Take the altitude from the photos' tags.")
+    ] = False,
+    ablate: Annotated[
+        bool, typer.Option("--ablate", help="Also train variants and compare: the method's own tables.")
+    ] = False,
+    kind: Annotated[
+        SourceFormat, typer.Option("--format", help="How the photos say where they were taken.")
+    ] = SourceFormat.auto,
+    epsg: Annotated[int | None, typer.Option(help="Coordinate system of names without a zone.")] = None,
+    device: Annotated[str, typer.Option(help="Where --ablate trains: auto, cpu or cuda.")] = "auto",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an evaluation that was stopped.")
+    ] = False,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Place every photo of a test set and measure: metrics.json, queries.csv, report.html."""
+    rows = read_queries(source, kind=kind.value, epsg=epsg)
+    with progress_bar(quiet) as progress:
+        told = _run(
+            rows,
+            out,
+            bundle=bundle,
+            camera=Camera.parse(camera) if camera else None,
+            exif_pose=use_exif_pose,
+            folder=source if source.is_dir() else source.parent,
+            ablate=ablate,
+            device=device,
+            resume=resume,
+            overwrite=overwrite,
+            progress=progress,
+        )
+    _say(told, out, quiet=quiet)
+    print_result({"out": str(out), **told})
+    _end(told)
+
+
+def _run(rows: Any, out: Path, *, bundle: Path, camera: Any, exif_pose: bool, **settings: Any) -> Any:
+    """Networks and plots are loaded here and not with the command line."""
+    from nadirfix.bundle import Bundle
+    from nadirfix.study.evaluation import run_evaluation
+    from nadirfix.study.run import Locator
+
+    locator = Locator(bundle=Bundle.load(bundle), camera=camera, exif_pose=exif_pose)
+    return run_evaluation(rows, locator, out, **settings)
+
+
+def _say(told: Mapping[str, Any], out: Path, *, quiet: bool) -> None:
+    if not quiet:
+        print_comparison(told["comparison"])
+        if "ablation" in told:
+            print_ablation(told["ablation"])
+    remark(f"look at {out / 'report.html'}", quiet=quiet)
+
+
+def _end(told: Mapping[str, Any]) -> None:
+    """Photos that could not be read are an answer to act on, like everywhere else."""
+    if told["errors"]:
+        raise typer.Exit(InputError.exit_number)

@@ -1,0 +1,57 @@
+"""Tables on standard error, for people who read terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["print_ablation", "print_comparison", "print_stages"]
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def print_comparison(rows: Rows) -> None:
+    """The ways of knowing the altitude, weighted and nearest."""
+    from nadirfix.report.content import COLUMN_NAMES
+    from nadirfix.report.html import metres, percent
+
+    head = ["", "R@1", "R@5", "<100 m WCE", "<100 m top-1", "median WCE", "median top-1"]
+    shares, lengths = ("r1", "r5", "s_loc_100_wce", "s_loc_100_top1"), ("median_wce_m", "median_top1_m")
+    cells = [
+        [
+            COLUMN_NAMES[row["altitude"]],
+            *[percent(row[k]) for k in shares],
+            *[metres(row[k]) for k in lengths],
+        ]
+        for row in rows
+    ]
+    _print(head, cells)
+
+
+def print_ablation(rows: Rows) -> None:
+    """The method's own tables, one under the other."""
+    from nadirfix.report.ablation import HEAD, TABLES, ablation_cells
+
+    for name, question in TABLES.items():
+        _print([question, *HEAD[1:]], [ablation_cells(row) for row in rows if row["table"] == name])
+
+
+def print_stages(seconds: Mapping[str, float | None], made: Mapping[str, object]) -> None:
+    """What was made, and how long it took."""
+    cells = [
+        [name, "was there" if seconds[name] is None else f"{seconds[name]:.1f} s", str(target)]
+        for name, target in made.items()
+    ]
+    _print(["stage", "time", "result"], cells)
+
+
+def _print(head: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None)
+    for i, name in enumerate(head):
+        table.add_column(name, justify="right" if i and i < len(head) else "left")
+    for row in cells:
+        table.add_row(*row)
+    Console(stderr=True).print(table)

@@ -1,0 +1,1 @@
+"""A study: every photo of a test set placed in every way that is compared, measured, and shown."""

@@ -1,0 +1,133 @@
+"""Every photo of a test set, placed in each way that is compared; one bad photo never stops the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from nadirfix.bundle import Bundle
+from nadirfix.camera import Camera
+from nadirfix.errors import BundleError, InputError, NadirfixError, OutputError, WeightsError
+from nadirfix.evaluate import QueryRecord
+from nadirfix.image.tags import read_tags
+from nadirfix.manifest import ManifestRow
+from nadirfix.online import locate
+from nadirfix.options import LocateOptions
+from nadirfix.output import Progress
+from nadirfix.report.content import MAIN
+from nadirfix.study.answers import Answers, record_of
+from nadirfix.study.journal import Journal
+from nadirfix.types import Fix
+
+__all__ = ["Locator", "Way", "answer_all", "columns_of", "named_rows", "ways_of"]
+
+#: Places one photo: the way its altitude is known is fixed already.
+Way = Callable[[str, ManifestRow], Fix | None]
+
+#: What is not the photo's fault must not be counted as if it were.
+_FATAL = (BundleError, WeightsError, OutputError)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Locator:
+    """How photos are placed in a study: with which bundle, camera and options."""
+
+    bundle: Bundle
+    camera: Camera | None = None
+    options: LocateOptions = LocateOptions()  # noqa: RUF009
+    exif_pose: bool = False
+
+    def place(self, photo: Path, *, altitude_m: float | None = None, crop: bool = True) -> Fix:
+        """Where a photo was taken, according to the bundle."""
+        options = dataclasses.replace(self.options, crop=crop)
+        return locate(photo, bundle=self.bundle, camera=self.camera, altitude_m=altitude_m, options=options)
+
+
+def ways_of(locator: Locator) -> dict[str, Way]:
+    """The ways that are always compared: altitude estimated, not known, and true."""
+    return {
+        MAIN: lambda _name, row: locator.place(row.photo, altitude_m=_tagged_altitude_m(locator, row)),
+        "whole": lambda _name, row: locator.place(row.photo, crop=False),
+        "true": lambda _name, row: (
+            None if row.altitude_m is None else locator.place(row.photo, altitude_m=row.altitude_m)
+        ),
+    }
+
+
+def named_rows(rows: Sequence[ManifestRow], folder: Path) -> dict[str, ManifestRow]:
+    """Photos by the name the tables use: their path below the test set's folder."""
+    named = {_name(row.photo, folder): row for row in rows}
+    if len(named) != len(rows):
+        raise InputError(
+            "manifest.invalid",
+            "a photo is listed more than once",
+            seen=f"{len(rows)} lines, {len(named)} photos",
+            do="list every photo once",
+        )
+    return named
+
+
+def answer_all(
+    rows: Mapping[str, ManifestRow],
+    ways: Mapping[str, Way],
+    *,
+    journal: Journal,
+    stage: str,
+    progress: Progress,
+) -> dict[str, Answers]:
+    """What came back for every photo; those the journal already has are not asked again."""
+    known = journal.begin()
+    progress(stage, len(known), len(rows))
+    for name, row in rows.items():
+        if name not in known:
+            known[name] = _answers(name, row, ways)
+            journal.add(name, known[name])
+            progress(stage, len(known), len(rows))
+    journal.finish(known)
+    return known
+
+
+def columns_of(
+    answers: Mapping[str, Answers], rows: Mapping[str, ManifestRow]
+) -> dict[str, list[QueryRecord]]:
+    """The answers by way, in the order of the test set; a way nobody could go is left out."""
+    columns: dict[str, list[QueryRecord]] = {}
+    for name in rows:
+        for way, record in answers[name].items():
+            columns.setdefault(way, []).append(record)
+    return columns
+
+
+def _answers(name: str, row: ManifestRow, ways: Mapping[str, Way]) -> Answers:
+    told = {way: _answer(name, row, ask) for way, ask in ways.items()}
+    return {way: record for way, record in told.items() if record is not None}
+
+
+def _answer(name: str, row: ManifestRow, ask: Way) -> QueryRecord | None:
+    try:
+        fix = ask(name, row)
+    except _FATAL:
+        raise
+    except NadirfixError as error:
+        return record_of(name, row, error=error.to_dict())
+    except Exception as error:  # a photo that finds a fault of ours is one error, not the end
+        return record_of(name, row, error=_unexpected(error))
+    return None if fix is None else record_of(name, row, fix=fix)
+
+
+def _unexpected(error: Exception) -> dict[str, str]:
+    told = f"nadirfix did not expect this: {type(error).__name__}: {error}"
+    return {"code": "internal.error", "message": told, "hint": "Report it with the photo"}
+
+
+def _tagged_altitude_m(locator: Locator, row: ManifestRow) -> float | None:
+    """What the photo's own tags say about its altitude: only when asked, or the answer would leak."""
+    if not locator.exif_pose:
+        return None
+    tagged_m = read_tags(row.photo).relative_altitude_m
+    return tagged_m if tagged_m is not None and tagged_m > 0 else None
+
+
+def _name(photo: Path, folder: Path) -> str:
+    return photo.relative_to(folder).as_posix() if photo.is_relative_to(folder) else photo.name
