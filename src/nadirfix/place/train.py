@@ -27,7 +27,7 @@ from nadirfix.place.heads import cosines, quality, sharpness
 from nadirfix.place.model import PlaceNetwork, build_place_network
 from nadirfix.place.views import Lattice, PlaceSampler, scales_within_bins
 
-__all__ = ["TrainedPlace", "cell_shares", "place_sampler", "train_place"]
+__all__ = ["TrainedPlace", "cell_shares", "place_job", "place_sampler", "train_place"]
 
 _CHUNK = 64
 
@@ -60,7 +60,7 @@ def train_place(
     sampler.use(order)
     network, record = build_place_network(recipe.place_network, recipe.head, order, seed=recipe.seed)
     source = on_device or DeviceTexture(texture, device)
-    job = _job(recipe, network, sampler, source, _details(texture, recipe, order))
+    job = place_job(recipe, network, sampler, source, _details(texture, recipe, order))
     done = train(
         job, recipe.place_training, device=device, folder=folder, resume=resume, report=report,
         should_stop=should_stop,
@@ -107,13 +107,14 @@ class _Loss(nn.Module):
         return self.network.heads.loss(embeddings, labels, gamma, group=group)
 
 
-def _job(
+def place_job(
     recipe: Recipe,
     network: PlaceNetwork,
     sampler: PlaceSampler,
     source: DeviceTexture,
     details: dict[str, Any],
 ) -> Job:
+    """What the loop needs to train the place network on a map."""
     options, training, groups = recipe.place_network, recipe.place_training, len(network.heads.prototypes)
     size = (options.width_px, options.height_px)
     pictures = Pictures(source, recipe.camera, size, recipe.augment, seed=training.seed)
