@@ -1,5 +1,6 @@
-"""The demo goes on where it stopped, and says what it made."""
+"""The demo tells the whole story, goes on where it stopped, and puts its figures where they belong."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -7,15 +8,24 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from nadirfix.camera import Camera
 from nadirfix.cli import app, demo
+from nadirfix.cli.stages import Stage, tell
+from nadirfix.errors import InputError
 from nadirfix.manifest import read_manifest
-from nadirfix.options import SimulateOptions
+from nadirfix.options import SimulateOptions, WorldOptions
+from tests.bundles import RECIPE
+
+STAGES = ["world", "photos", "contact", "bundle", "evaluation"]
+README = "# Title\n<!-- demo figures: begin -->\nold\n<!-- demo figures: end -->\nafter\n"
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "_SIZE_M", 500.0)
+    monkeypatch.setattr(demo, "_WORLD", WorldOptions(size_m=500.0))
     monkeypatch.setattr(demo, "_PHOTOS", SimulateOptions(count=3, altitude_max_m=150.0))
+    monkeypatch.setattr(demo, "_CAMERA", Camera(512, 384, 300.0, 300.0))
+    monkeypatch.setattr(demo, "_RECIPE", RECIPE)
 
 
 def run(out: Path, *more: str) -> dict:
@@ -24,23 +34,77 @@ def run(out: Path, *more: str) -> dict:
     return json.loads(done.stdout)
 
 
+def made_now(told: dict) -> list[str]:
+    return [name for name, spent_s in told["seconds"].items() if spent_s is not None]
+
+
 @pytest.mark.usefixtures("small")
-def test_demo_makes_everything_and_keeps_what_is_whole(tmp_path: Path) -> None:
-    out = tmp_path / "demo"
-    told = run(out, "--quiet")
-    assert all(spent_s is not None for spent_s in told["seconds"].values())
+def test_demo_tells_the_whole_story_and_keeps_what_is_whole(tmp_path: Path) -> None:
+    out, readme = tmp_path / "demo", tmp_path / "README.md"
+    readme.write_text(README)
+    told = run(out, "--quiet", "--write-readme", str(readme))
+    assert made_now(told) == STAGES
     assert len(read_manifest(out / "photos" / "manifest.csv")) == 3
     assert Image.open(told["contact"]).width > 1000
+    assert [row["altitude"] for row in told["comparison"]] == ["estimated", "whole", "true"]
+    assert (out / "evaluation" / "report.html").stat().st_size > 100_000
+    assert "| altitude estimated from the photo | " in readme.read_text()
+    assert readme.read_text().endswith("<!-- demo figures: end -->\nafter\n")
 
     (out / "contact.png").unlink()
-    again = run(out)
-    assert [name for name, spent_s in again["seconds"].items() if spent_s is not None] == ["contact"]
+    assert made_now(run(out)) == ["contact"]
+    (out / "evaluation" / "report.html").unlink()
+    assert made_now(run(out)) == ["evaluation"]
+    assert made_now(run(out)) == []
 
 
-def test_what_follows_a_new_stage_is_made_anew(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("small")
+def test_a_readme_without_a_place_for_figures_is_an_error(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "evaluation").mkdir()
+    altitude = {"e_avg_m": 1.0} | dict.fromkeys(("within_25_m", "within_50_m", "within_100_m"), 1.0)
+    told = {"comparison": [], "altitude": altitude, "timings_ms": {}}
+    (tmp_path / "evaluation" / "metrics.json").write_text(json.dumps(told))
+    monkeypatch.setattr(demo, "_tell", lambda *_, **__: tell([], anew=False))
+    (tmp_path / "plain.md").write_text("nothing here")
+    with pytest.raises(InputError, match="no place for the figures"):
+        run(tmp_path, "--write-readme", str(tmp_path / "plain.md"))
+    assert (tmp_path / "plain.md").read_text() == "nothing here"
+
+
+def stages(folder: Path, made: list[str]) -> list[Stage]:
+    """Four files; the third is made from the first, the last from the third."""
+
+    def stage(name: str, *needs: str) -> Stage:
+        return Stage(name, folder / name, lambda: (made.append(name), (folder / name).touch())[0], needs)
+
+    return [stage("a"), stage("b", "a"), stage("c", "a"), stage("d", "c")]
+
+
+def test_what_is_made_from_a_new_stage_is_made_again(tmp_path: Path) -> None:
     made: list[str] = []
-    (tmp_path / "second").touch()
-    story = demo._Story(anew=False)
-    for name in ("first", "second"):
-        story.stage(name, tmp_path / name, lambda name=name: made.append(name))
-    assert made == ["first", "second"]
+    story = stages(tmp_path, made)
+    tell(story, anew=False)
+    (tmp_path / "c").unlink()
+    made.clear()
+    tell(story, anew=False)
+    assert made == ["c", "d"]
+    made.clear()
+    tell(story, anew=True)
+    assert made == ["a", "b", "c", "d"]
+
+
+def test_a_story_that_was_stopped_never_keeps_what_is_stale(tmp_path: Path) -> None:
+    """Stopped after the first stage was made again: the old rest must not pass for the new one."""
+    made: list[str] = []
+    story = stages(tmp_path, made)
+    tell(story, anew=False)
+    (tmp_path / "a").unlink()
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tell([story[0], dataclasses.replace(story[1], make=stop), *story[2:]], anew=False)
+    made.clear()
+    tell(story, anew=False)
+    assert made == ["b", "c", "d"]

@@ -1,7 +1,6 @@
 """Evaluate as a pilot does: photos in, three files out; interrupted, broken photos, other people's names."""
 
 import csv
-import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -15,18 +14,20 @@ from nadirfix.datasets import read_queries
 from nadirfix.errors import InputError, OutputError
 from nadirfix.evaluate import measures
 from nadirfix.geo.geomap import GeoMap
+from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
 from nadirfix.manifest import read_manifest
 from nadirfix.offline import build_bundle
 from nadirfix.online import locate
 from nadirfix.options import SimulateOptions
-from nadirfix.study import run
+from nadirfix.study import run, variants
 from nadirfix.study.ablate import ablate
 from nadirfix.study.evaluation import run_evaluation
 from nadirfix.study.ground import write_map
 from nadirfix.study.journal import Journal
 from nadirfix.study.run import Locator
 from nadirfix.study.variants import variants_of
+from nadirfix.types import View
 from nadirfix.world.photos import simulate_photos
 from tests.bundles import CAMERA, RECIPE, write_ground, write_ground_in
 from tests.command import nadirfix
@@ -186,11 +187,9 @@ def test_a_photo_listed_twice_is_an_error(tiny_photos):
 def test_the_map_in_a_bundle_comes_out_where_it_was(tmp_path, crs, turn_deg):
     """Written from its texture, the map shows the same ground: to 2 grey levels in the mean."""
     with GeoMap.open(write_ground_in(tmp_path / "in.tif", crs, turn_deg=turn_deg)) as before:
-        from nadirfix.geo.pack import pack_texture
-
         pack_texture(before, tmp_path / "map.ntx")
         write_map(Texture.load(tmp_path / "map.ntx"), tmp_path / "out.tif")
-        view = dataclasses.replace(next(iter([_view(before)])))
+        view = View(before.center, 130.0, 40.0)
         with GeoMap.open(tmp_path / "out.tif") as after:
             one, other = before.render(view, CAMERA), after.render(view, CAMERA)
     both = (one.valid > 0) & (other.valid > 0)
@@ -200,14 +199,10 @@ def test_the_map_in_a_bundle_comes_out_where_it_was(tmp_path, crs, turn_deg):
         assert written.crs.to_epsg() == 32633
 
 
-def _view(ground: GeoMap):
-    from nadirfix.types import View
-
-    return View(ground.center, 130.0, 40.0)
-
-
-def test_tables_of_the_method(tmp_path):
-    """Every variant is built, asked and measured at a tiny size; a second time nothing is trained again."""
+def test_tables_of_the_method(tmp_path, monkeypatch):
+    """Every kind of variant is built, asked and measured; a second time nothing is trained again."""
+    monkeypatch.setattr(variants, "_WIDTHS_M", (25.0, 50.0))
+    monkeypatch.setattr(variants, "_HEADS", ("ce", "qamc"))
     bundle = build_bundle(
         write_ground(tmp_path / "map.tif"), tmp_path / "b.nadir", recipe=RECIPE, device="cpu"
     )
@@ -241,6 +236,7 @@ def test_tables_of_the_method(tmp_path):
 def test_variants_train_only_what_they_change():
     by_name = {(v.table, v.name): v for v in variants_of(RECIPE)}
     assert by_name["head", "QAMC"].changes == "nothing"
+    assert by_name["head", "AAMC"].changes == "place"
     assert by_name["head", "CE"].training.altitude_training.budget_steps == 0
     assert by_name["input", "pixels"].training.place_training.budget_steps == 0
     assert by_name["bins", "25 m"].changes == "both"  # references are made lower

@@ -1,25 +1,32 @@
-"""``nadirfix demo``: the story so far on the embedded world, in one go."""
+"""``nadirfix demo``: the whole story on the embedded world, in one go."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from nadirfix.camera import DEFAULT_CAMERA
-from nadirfix.cli.common import Quiet, print_result
+from nadirfix.cli.common import Quiet, print_result, remark
 from nadirfix.cli.progress import progress_bar
+from nadirfix.cli.readme import figures_block, put_block
+from nadirfix.cli.stages import Stage, Story, tell
+from nadirfix.cli.tables import print_comparison, print_stages
 from nadirfix.manifest import read_manifest
-from nadirfix.options import SimulateOptions, WorldOptions
+from nadirfix.options import RECIPES, SimulateOptions, WorldOptions
 from nadirfix.output import Progress, atomic_file
 
 __all__ = ["demo"]
 
 _WORLD = WorldOptions(size_m=2000.0)
-_PHOTOS = SimulateOptions(count=24)
+_PHOTOS = SimulateOptions(count=300)
+#: Half the nominal size with half its focal length: the same ground in every photo, a quarter of the pixels.
+_CAMERA = DEFAULT_CAMERA.resized(DEFAULT_CAMERA.width_px // 2, DEFAULT_CAMERA.height_px // 2)
+_RECIPE = RECIPES["tiny"]
+#: More than these would be too small to look at on one sheet.
+_SHOWN = 24
 
 
 def demo(
@@ -30,41 +37,63 @@ def demo(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Begin anew instead of going on where it stopped.")
     ] = False,
+    write_readme: Annotated[
+        Path | None, typer.Option("--write-readme", metavar="FILE", help="Put the figures into this file.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Make a world at two dates, take photos of the newer one, and show them on a contact sheet."""
-    world, photos, sheet = out / "world", out / "photos", out / "contact.png"
-    story = _Story(anew=overwrite)
+    """Make a world at two dates, build from the old one, place photos of the new one, and show how good."""
     with progress_bar(quiet) as progress:
-        story.stage("world", world, lambda: _make_world(world, progress))
-        story.stage("photos", photos, lambda: _take_photos(world, photos, progress))
-        story.stage("contact", sheet, lambda: _show(world, photos, sheet, progress))
+        story = _tell(out, progress, anew=overwrite)
+    told = json.loads((out / "evaluation" / "metrics.json").read_text(encoding="utf-8"))
+    if write_readme is not None:
+        put_block(write_readme, figures_block(told, _setting(), story.seconds))
     if not quiet:
-        _print_table(story)
-    print_result({name: str(target) for name, target in story.made.items()} | {"seconds": story.seconds})
+        print_stages(story.seconds, story.made)
+        print_comparison(told["comparison"])
+    remark(f"look at {story.made['evaluation'] / 'report.html'}", quiet=quiet)
+    made = {name: str(target) for name, target in story.made.items()}
+    print_result(made | {"seconds": story.seconds, "comparison": told["comparison"]})
 
 
-class _Story:
-    """Stages in order: one that is whole is left alone, unless one before it was made anew."""
+def _tell(out: Path, progress: Progress, *, anew: bool) -> Story:
+    """World, photos of its newer date, a bundle of its older one, and how well they fit."""
+    world, photos, bundle, result = (out / name for name in ("world", "photos", "demo.nadir", "evaluation"))
+    sheet, work = out / "contact.png", out / ".demo.nadir.work"
+    stages = [
+        Stage("world", world, lambda: _make_world(world, progress)),
+        Stage("photos", photos, lambda: _take_photos(world, photos, progress), ("world",)),
+        Stage("contact", sheet, lambda: _show(world, photos, sheet, progress), ("world", "photos")),
+        Stage("bundle", bundle, lambda: _build(world, bundle, progress), ("world",), also=work),
+        Stage(
+            "evaluation",
+            result,
+            lambda: _evaluate(photos, bundle, result, progress),
+            ("photos", "bundle"),
+            whole=result / "report.html",
+        ),
+    ]
+    return tell(stages, anew=anew)
 
-    def __init__(self, *, anew: bool) -> None:
-        self._anew = anew
-        self.made: dict[str, Path] = {}
-        self.seconds: dict[str, float | None] = {}
 
-    def stage(self, name: str, target: Path, make: Callable[[], None]) -> None:
-        self.made[name], self.seconds[name] = target, None
-        if target.exists() and not self._anew:
-            return
-        began_s = time.monotonic()
-        make()
-        self.seconds[name], self._anew = round(time.monotonic() - began_s, 1), True
+def _setting() -> dict[str, Any]:
+    """What the figures are of, for those who read them elsewhere."""
+    return {
+        "size_km": _WORLD.size_m / 1000,
+        "photos": _PHOTOS.count,
+        "low_m": _PHOTOS.altitude_min_m,
+        "high_m": _PHOTOS.altitude_max_m,
+        "camera": _CAMERA.spec,
+        "recipe": _RECIPE.name,
+    }
 
 
 def _make_world(target: Path, progress: Progress) -> None:
     from nadirfix.world.files import write_world
 
-    write_world(target, **vars(_WORLD), overwrite=True, progress=progress)
+    write_world(
+        target, size_m=_WORLD.size_m, gsd_m=_WORLD.gsd_m, seed=_WORLD.seed, overwrite=True, progress=progress
+    )
 
 
 def _take_photos(world: Path, target: Path, progress: Progress) -> None:
@@ -72,9 +101,7 @@ def _take_photos(world: Path, target: Path, progress: Progress) -> None:
     from nadirfix.world.photos import simulate_photos
 
     with GeoMap.open(world / "new.tif") as ground:
-        simulate_photos(
-            ground, target, camera=DEFAULT_CAMERA, options=_PHOTOS, overwrite=True, progress=progress
-        )
+        simulate_photos(ground, target, camera=_CAMERA, options=_PHOTOS, overwrite=True, progress=progress)
 
 
 def _show(world: Path, photos: Path, target: Path, progress: Progress) -> None:
@@ -85,17 +112,26 @@ def _show(world: Path, photos: Path, target: Path, progress: Progress) -> None:
 
     progress("drawing the contact sheet", 0, 1)
     with GeoMap.open(world / "new.tif") as ground, atomic_file(target) as scratch:
-        sheet = contact_sheet(ground, read_manifest(photos / "manifest.csv"), DEFAULT_CAMERA)
+        sheet = contact_sheet(ground, read_manifest(photos / "manifest.csv")[:_SHOWN], _CAMERA)
         Image.fromarray(sheet).save(scratch, format="PNG")
     progress("drawing the contact sheet", 1, 1)
 
 
-def _print_table(story: _Story) -> None:
-    from rich.console import Console
-    from rich.table import Table
+def _build(world: Path, target: Path, progress: Progress) -> None:
+    from nadirfix.offline import build_bundle
 
-    table = Table("stage", "time", "result", box=None)
-    for name, target in story.made.items():
-        spent_s = story.seconds[name]
-        table.add_row(name, "was there" if spent_s is None else f"{spent_s:.1f} s", str(target))
-    Console(stderr=True).print(table)
+    build_bundle(world / "old.tif", target, recipe=_RECIPE, resume=True, progress=progress)
+
+
+def _evaluate(photos: Path, bundle: Path, target: Path, progress: Progress) -> None:
+    from nadirfix.bundle import Bundle
+    from nadirfix.study.evaluation import run_evaluation
+    from nadirfix.study.run import Locator
+
+    rows = read_manifest(photos / "manifest.csv")
+    locator = Locator(bundle=Bundle.load(bundle))
+    title = "The embedded world: map of the old date, photos of the new one"
+    run_evaluation(
+        rows, locator, target, folder=photos, resume=(target / "settings.json").exists(), title=title,
+        progress=progress,
+    )  # fmt: skip

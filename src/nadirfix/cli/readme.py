@@ -1,0 +1,77 @@
+"""Figures in a text file, written by the command that measured them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nadirfix.errors import InputError
+from nadirfix.output import atomic_file
+
+__all__ = ["figures_block", "put_block"]
+
+_BEGIN, _END = "<!-- demo figures: begin -->", "<!-- demo figures: end -->"
+
+
+def put_block(path: Path, block: str) -> None:
+    """Replace what stands between the two marks of a file."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    before, begin, rest = text.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not (begin and end):
+        raise InputError(
+            "options.invalid",
+            "there is no place for the figures in this file",
+            seen=str(path),
+            do=f"write the lines {_BEGIN} and {_END} where they belong",
+        )
+    with atomic_file(path) as scratch:
+        scratch.write_text(f"{before}{_BEGIN}\n{block}\n{_END}{after}", encoding="utf-8")
+
+
+def figures_block(
+    told: Mapping[str, Any], setting: Mapping[str, Any], seconds: Mapping[str, float | None]
+) -> str:
+    """The demo's figures as Markdown: what was compared, how high off, and how long it took."""
+    from nadirfix.report.content import COLUMN_NAMES
+    from nadirfix.report.html import metres, percent
+
+    lines = [
+        _what(setting),
+        "",
+        "| altitude | R@1 | R@5 | within 100 m, WCE | within 100 m, top-1 | median, WCE |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in told["comparison"]:
+        shares = [percent(row[k]) for k in ("r1", "r5", "s_loc_100_wce", "s_loc_100_top1")]
+        lines.append(
+            f"| {' | '.join([COLUMN_NAMES[row['altitude']], *shares, metres(row['median_wce_m'])])} |"
+        )
+    return "\n".join([*lines, "", _altitude(told), "", _times(told, seconds)])
+
+
+def _what(setting: Mapping[str, Any]) -> str:
+    heights = f"{setting['low_m']:.0f} to {setting['high_m']:.0f} m"
+    side = f"{setting['size_km']:g}"
+    return (
+        f"{setting['photos']} photos of the newer date from {heights}, on a map of the older date,"
+        f" {side} × {side} km; camera `{setting['camera']}`, recipe `{setting['recipe']}`:"
+    )
+
+
+def _altitude(told: Mapping[str, Any]) -> str:
+    from nadirfix.report.html import metres, percent
+
+    altitude = told["altitude"]
+    within = ", ".join(f"{percent(altitude[f'within_{d}_m'])} within {d} m" for d in (25, 50, 100))
+    return f"Altitude: {metres(altitude['e_avg_m'])} off in the mean, {within}."
+
+
+def _times(told: Mapping[str, Any], seconds: Mapping[str, float | None]) -> str:
+    """Only what was made in this run has a time."""
+    spent = ", ".join(f"{name} {s:.0f} s" for name, s in seconds.items() if s is not None)
+    total = told["timings_ms"].get("total", {}).get("median")
+    one = f" One photo takes {total:.0f} ms." if total else ""
+    return f"On {os.cpu_count()} cores: {spent}.{one}" if spent else one.strip()
