@@ -9,7 +9,7 @@ STAMP := $(VENV)/.nadirfix-installed
 BENCHES := $(filter-out bench/record.py,$(wildcard bench/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture check test bench clean
+.PHONY: help setup demo figures picture check test bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -21,8 +21,11 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
 	touch $@
 
-demo: setup ## Make a world and photos of it, and a contact sheet to look at
+demo: setup ## The whole story: a world, photos, a bundle, and a report of how well they fit
 	$(BIN)/nadirfix demo --out $(OUT)
+
+figures: setup ## Run the demo and put its figures into the README
+	$(BIN)/nadirfix demo --out $(OUT) --write-readme README.md
 
 picture: demo ## Renew the README's picture from the demo
 	$(BIN)/python -c "from PIL import Image; sheet = Image.open('$(OUT)/contact.png'); \
