@@ -87,7 +87,8 @@ class AltitudeSampler:
     def _attempt(self, label: Ints, index: Ints, stream: str, validation: bool) -> tuple[Views, Flags]:
         """One draw for each, and which of them are of use."""
         views = self._drawn(label, index, f"view {validation} {stream}")
-        kept_back = held_out(views.east_m, views.north_m)
+        west, south, _, _ = self.ground.bounds  # blocks are counted from the map, so that they move with it
+        kept_back = held_out(views.east_m - west, views.north_m - south)
         share = self.ground.valid_share(views, self.sampling.camera)
         return views, (share >= self.sampling.valid_share) & (kept_back == validation)
 

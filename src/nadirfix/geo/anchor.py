@@ -17,10 +17,10 @@ __all__ = ["map_anchor"]
 
 Floats = NDArray[np.float64]
 
-#: Fine enough for an outline, coarse enough to be looked at whole.
-_MASK_GSD_M = 4.0
-#: Within squares of so many mask pixels the map is taken to be flat paper.
-_BLOCK_PX = 32
+#: An edge of the map is known to half of this; a finer picture of it is not looked at.
+_MASK_GSD_M = 0.5
+#: The map is taken to be flat paper within squares of so many pixels.
+_BLOCK_PX = 512
 
 
 def map_anchor(texture: Texture) -> tuple[float, float]:
@@ -41,28 +41,33 @@ def _blocks(texture: Texture) -> tuple[Floats, Floats, Floats]:
     wanted = math.floor(math.log2(max(_MASK_GSD_M / texture.gsd_m, 1.0)))
     level = min(wanted, texture.level_count - 1)
     width, height = texture.planes[level].size_px
-    _, mask = texture.planes[level].read((0, width), (0, height))
-    col, wide = _spans(width, 2**level, texture.size_px[0])
-    row, tall = _spans(height, 2**level, texture.size_px[1])
-    weight = (mask > 0) * tall[:, None] * wide[None, :]
-    total = _summed(weight)
+    found = [
+        _block(texture, level, (left, min(left + _BLOCK_PX, width)), (top, min(top + _BLOCK_PX, height)))
+        for top in range(0, height, _BLOCK_PX)
+        for left in range(0, width, _BLOCK_PX)
+    ]
+    col, row, total = np.array(found).T
     there = total > 0
-    return (
-        _summed(weight * col[None, :])[there] / total[there],
-        _summed(weight * row[:, None])[there] / total[there],
-        total[there],
-    )
+    return col[there] / total[there], row[there] / total[there], total[there]
 
 
-def _spans(count: int, step: int, size: int) -> tuple[Floats, Floats]:
+def _block(
+    texture: Texture, level: int, cols: tuple[int, int], rows: tuple[int, int]
+) -> tuple[float, float, float]:
+    """Sums over the valid pixels of a square: column, row, area."""
+    _, mask = texture.planes[level].read(cols, rows)
+    col, wide = _spans(cols, 2**level, texture.size_px[0])
+    row, tall = _spans(rows, 2**level, texture.size_px[1])
+    there = (mask > 0).astype(np.float64)
+    by_column = (tall @ there) * wide
+    by_row = (there @ wide) * tall
+    return float(by_column @ col), float(by_row @ row), float(by_row.sum())
+
+
+def _spans(span: tuple[int, int], step: int, size: int) -> tuple[Floats, Floats]:
     """Middle and width of a level's pixels in level-0 pixels; the last one may reach beyond the map."""
-    edges = np.minimum(np.arange(count + 1) * step, size).astype(np.float64)
+    edges = np.minimum(np.arange(span[0], span[1] + 1) * step, size).astype(np.float64)
     return (edges[:-1] + edges[1:]) / 2, np.diff(edges)
-
-
-def _summed(values: Floats) -> Floats:
-    rows, columns = (np.arange(0, size, _BLOCK_PX) for size in values.shape)
-    return np.asarray(np.add.reduceat(np.add.reduceat(values, rows, axis=0), columns, axis=1))
 
 
 def _ground_per_pixel(texture: Texture, col: Floats, row: Floats) -> Floats:
