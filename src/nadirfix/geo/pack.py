@@ -54,8 +54,7 @@ def pack_texture(
     """Write the map, or the part of it within these bounds (UTM metres), as a texture file."""
     sheet = _sheet(geomap, part)
     options = options or TextureOptions()
-    with atomic_file(path) as scratch:
-        writer = TileWriter(scratch, options=options)
+    with atomic_file(path) as scratch, TileWriter(scratch, options=options) as writer:
         sizes = _write_levels(sheet, writer, options.tile_px, progress)
         writer.finish(sizes, {"place": sheet.place.to_dict(), "epsg": geomap.epsg})
     return Texture.load(path)

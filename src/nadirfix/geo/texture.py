@@ -60,8 +60,8 @@ class Texture:
 
     def save(self, path: Path | str, *, options: TextureOptions | None = None) -> None:
         """Write the texture as one file; the same texture gives the same bytes."""
-        with atomic_file(Path(path)) as scratch:
-            writer = TileWriter(scratch, options=options or TextureOptions())
+        options = options or TextureOptions()
+        with atomic_file(Path(path)) as scratch, TileWriter(scratch, options=options) as writer:
             for level, plane in enumerate(self.planes):
                 width, height = plane.size_px
                 writer.add(level, 0, *plane.read((0, width), (0, height)))

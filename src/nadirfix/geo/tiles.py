@@ -7,6 +7,7 @@ import threading
 import zipfile
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -134,6 +135,14 @@ class TileWriter:
 
     def __init__(self, path: Path, *, options: TextureOptions) -> None:
         self._zip, self._options = zipfile.ZipFile(path, "w", zipfile.ZIP_STORED), options
+
+    def __enter__(self) -> TileWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of the file; where the disk is full that fails once more, and once is enough to hear of it."""
+        with suppress(OSError):
+            self._zip.close()
 
     def add(self, level: int, top: int, pixels: Bytes, mask: Bytes) -> None:
         """Rows of a level from ``top`` on; ``top`` must be the first row of a tile."""
