@@ -18,6 +18,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import cv2
 import numpy as np
 import torch
 from torch import nn
@@ -82,7 +83,8 @@ def arguments() -> argparse.Namespace:
 
 
 def load_worlds(seeds: list[int], given: argparse.Namespace) -> list[DatedMap]:
-    jobs = [(seed, given.size_m, given.gsd_m) for seed in seeds]
+    cores = sorted(os.sched_getaffinity(0))
+    jobs = [(seed, given.size_m, given.gsd_m, cores[i % len(cores)]) for i, seed in enumerate(seeds)]
     with ProcessPoolExecutor(given.processes) as pool:
         worlds = pool.map(one_world, jobs)
         return [
@@ -91,8 +93,12 @@ def load_worlds(seeds: list[int], given: argparse.Namespace) -> list[DatedMap]:
         ]
 
 
-def one_world(job: tuple[int, float, float]) -> tuple[tuple[np.ndarray, np.ndarray], tuple[float, ...], int]:
-    seed, size_m, gsd_m = job
+def one_world(
+    job: tuple[int, float, float, int],
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[float, ...], int]:
+    seed, size_m, gsd_m, core = job
+    os.sched_setaffinity(0, {core})  # one world, one core: threads of many worlds only wait for each other
+    cv2.setNumThreads(1)
     made = make_world(size_m=size_m, gsd_m=gsd_m, seed=seed)
     return (made.old, made.new), made.affine, made.epsg
 

@@ -16,7 +16,16 @@ from nadirfix.output import atomic_file
 __all__ = ["record"]
 
 RESULTS = Path(__file__).parent / "results"
-LIBRARIES = ("nadirfix", "numpy", "opencv-python-headless", "rasterio", "pyproj", "torch", "transformers", "onnxruntime")
+LIBRARIES = (
+    "nadirfix",
+    "numpy",
+    "opencv-python-headless",
+    "rasterio",
+    "pyproj",
+    "torch",
+    "transformers",
+    "onnxruntime",
+)
 
 
 def record(name: str, payload: dict[str, Any], out_dir: Path = RESULTS) -> Path:

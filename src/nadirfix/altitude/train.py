@@ -18,6 +18,7 @@ from nadirfix.altitude.model import AltitudeNetwork, build_altitude_network
 from nadirfix.altitude.views import AltitudeSampler
 from nadirfix.geo.texture import Texture
 from nadirfix.nn.data import Pictures, Sampling, batch_index
+from nadirfix.nn.device import upload
 from nadirfix.nn.ground import Ground, fingerprint, sharp_altitude_m
 from nadirfix.nn.loop import Job, Report, StepReport, train
 from nadirfix.nn.render import DeviceTexture
@@ -100,7 +101,7 @@ def altitude_job(
         index = batch_index(step, training.batch, part)
         views, labels = sampler.draw(index)
         inputs = altitude_input(pictures.changed(views, index), options)
-        return inputs, torch.from_numpy(labels).to(source.device)
+        return inputs, upload(labels, source.device)
 
     return Job(
         name="altitude",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from nadirfix.nn.device import fused, upload
 from nadirfix.nn.draws import uniform
 from nadirfix.options import AugmentOptions
 
@@ -45,13 +46,15 @@ class Augmenter:
         self.options, self.seed, self.device = options, seed, torch.device(device)
         self._cosine = _cosine_matrix().to(self.device)
         self._steps = torch.tensor(_JPEG_STEPS, dtype=torch.float32, device=self.device)
+        self._grey = torch.tensor(_GREY, device=self.device)
+        self._equal, self._turn = torch.eye(3, device=self.device), _turn(self.device)
         self._bank = self._noise_bank() if options.noise_levels > 0 else torch.empty(0)
+        self._plan = self._planned(options)
+        self._apply = fused(self._changed, self.device)
 
-    @torch.no_grad()
-    def __call__(self, pictures: Tensor, index: NDArray[np.int64]) -> Tensor:
-        """The pictures (batch, RGB, rows, columns; 0-255) as another day would show them."""
-        o = self.options
-        plan: list[tuple[float, str, int, Callable[[Tensor, Tensor], Tensor]]] = [
+    def _planned(self, o: AugmentOptions) -> list[tuple[str, int, Callable[[Tensor, Tensor], Tensor]]]:
+        """What is done, in order: its name, how many numbers it draws, and how."""
+        steps = [
             (o.patches, "patches", 12, self._replace),
             (o.shadow, "shadow", 2 + 2 * _FIELD**2, self._shade),
             (o.colour, "colour", 8, self._colour),
@@ -60,19 +63,29 @@ class Augmenter:
             (o.noise_levels, "noise", 2, self._noise),
             (o.jpeg, "jpeg", 1, self._jpeg),
         ]
-        for strength, name, columns, change in plan:
-            if strength > 0:
-                draws = uniform(self.seed, f"augment {name}", index, columns).astype(np.float32)
-                pictures = change(pictures, torch.from_numpy(draws).to(self.device)).clamp_(0, 255)
+        return [(name, columns, change) for strength, name, columns, change in steps if strength > 0]
+
+    @torch.no_grad()
+    def __call__(self, pictures: Tensor, index: NDArray[np.int64]) -> Tensor:
+        """The pictures (batch, RGB, rows, columns; 0-255) as another day would show them."""
+        if not self._plan:
+            return pictures
+        drawn = [uniform(self.seed, f"augment {name}", index, columns) for name, columns, _ in self._plan]
+        return self._apply(pictures, upload(np.concatenate(drawn, axis=1).astype(np.float32), self.device))
+
+    def _changed(self, pictures: Tensor, draws: Tensor) -> Tensor:
+        """One step after the other, each with its own numbers."""
+        parts = torch.split(draws, [columns for _, columns, _ in self._plan], dim=1)
+        for (_, _, change), part in zip(self._plan, parts, strict=True):
+            pictures = change(pictures, part).clamp(0, 255)
         return pictures
 
     def _colour(self, pictures: Tensor, draws: Tensor) -> Tensor:
         """Light, contrast, saturation and the balance and mixture of colours."""
         change = self.options.colour * (2 * draws - 1)
-        grey = torch.tensor(_GREY, device=self.device)
         colourful = (1 + 1.5 * change[:, 0])[:, None, None]
-        matrix = colourful * torch.eye(3, device=self.device) + (1 - colourful) * grey
-        mixing = 0.3 * change[:, 1, None, None] * _turn(self.device)
+        matrix = colourful * self._equal + (1 - colourful) * self._grey
+        mixing = 0.3 * change[:, 1, None, None] * self._turn
         balance = 1 + 0.5 * change[:, 2:5]
         matrix = balance[:, :, None] * (matrix + mixing) * (1 + change[:, 5])[:, None, None]
         mixed = torch.einsum("bij,bjhw->bihw", matrix, pictures).clamp_(0, 255) / 255
@@ -145,7 +158,7 @@ class Augmenter:
         pairs = uniform(self.seed, "noise bank", np.arange(_NOISE_BANK // 2), 2)
         radius, angle = np.sqrt(-2 * np.log1p(-pairs[:, 0])), 2 * math.pi * pairs[:, 1]
         normal = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])
-        return torch.from_numpy(normal.astype(np.float32)).to(self.device)
+        return upload(normal.astype(np.float32), self.device)
 
 
 def _columns(draws: Tensor) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:

@@ -18,6 +18,7 @@ from torch.nn.functional import conv2d
 from nadirfix.camera import Camera
 from nadirfix.geo.render import gather_weights, pyramid_level, supersample
 from nadirfix.geo.texture import Texture
+from nadirfix.nn.device import fused, upload
 from nadirfix.nn.views import Views, ground_from_pixel
 from nadirfix.options import RenderOptions
 
@@ -62,6 +63,8 @@ class DeviceTexture:
         self._offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
         self._index = torch.int32 if counts.sum() < 2**31 else torch.int64
         self._words = self._load(int(counts.sum()))
+        self._sample = fused(_samples, self.device)
+        self._matrices: dict[tuple[int, int, bytes], Tensor] = {}
 
     def _load(self, count: int) -> Tensor:
         """All levels one after another, each with a border of nothing around it."""
@@ -70,12 +73,10 @@ class DeviceTexture:
         for pixels, mask, offset in levels:
             height, width = mask.shape
             inner = store[offset : offset + (height + 2) * (width + 2)].view(height + 2, width + 2, 4)
-            cover = torch.from_numpy(mask > 0).to(self.device)
-            light = torch.from_numpy(np.ascontiguousarray(pixels)).to(self.device)
+            cover, light = upload(mask > 0, self.device), upload(pixels, self.device)
             inner[1:-1, 1:-1, :3] = (light * cover[..., None]).to(self.dtype)
             inner[1:-1, 1:-1, 3] = cover.to(self.dtype)
-        word = torch.complex128 if self.dtype == torch.float32 else torch.int64
-        return store.view(word).view(-1)
+        return store if self.device.type == "cuda" else store.view(torch.complex128).view(-1)
 
     @torch.no_grad()
     def render(
@@ -102,7 +103,7 @@ class DeviceTexture:
             for some in self._pieces(np.flatnonzero(finer == k), size, int(k)):
                 sharper = _REDUCED_RATIO if reduced else 1.0
                 aim = self._aim(views.take(some), camera, size, ratio[some] * sharper)
-                out[torch.from_numpy(some).to(self.device)] = self._picture(aim, size, int(k), weights)
+                out[upload(some, self.device)] = self._picture(aim, size, int(k), weights)
         cover = out[:, 3:]
         return (out[:, :3] / cover.clamp(min=1e-6)).clamp_(0, 255), cover
 
@@ -127,8 +128,8 @@ class DeviceTexture:
         whole = np.floor(center)
         matrix[:, :2] -= (whole + 0.5)[:, :, None] * matrix[:, 2:]
         parts = (whole[:, 0], whole[:, 1], self._offsets[level], self._sizes[level, 1], self._sizes[level, 0])
-        ints = [torch.from_numpy(p.astype(np.int64)).to(self.device, self._index) for p in parts]
-        return _Aim(torch.from_numpy(matrix).to(self.device, torch.float32), *ints)
+        ints = upload(np.stack(parts).astype(np.int64), self.device, self._index).unbind(0)
+        return _Aim(upload(matrix.astype(np.float32), self.device), *ints)
 
     def _pixel_affine(self, views: Views, camera: Camera) -> Floats:
         """Each view's own affine from metres about its centre to level-0 pixels, by least squares.
@@ -147,7 +148,7 @@ class DeviceTexture:
 
     def _picture(self, aim: _Aim, size: tuple[int, int], finer: int, weights: Weights) -> Tensor:
         """Light and cover, (B, 4, height, width), float32."""
-        samples = self._samples(aim, *(self._spots(n, finer) for n in size))
+        samples = self._sample(self._words, aim, *(self._spots(n, finer) for n in size))
         if finer == 1:
             return samples.permute(0, 3, 1, 2).float()
         return self._gather(samples, size, finer, weights).float()
@@ -172,40 +173,54 @@ class DeviceTexture:
         return (steps + 0.5) / finer
 
     def _gather_matrix(self, pixels: int, finer: int, weights: Weights) -> Tensor:
-        """Gathering along an axis as a banded matrix."""
+        """Gathering along an axis as a banded matrix, made once for each size."""
+        key = pixels, finer, weights.tobytes()
+        if key not in self._matrices:
+            self._matrices[key] = self._banded(pixels, finer, weights)
+        return self._matrices[key]
+
+    def _banded(self, pixels: int, finer: int, weights: Weights) -> Tensor:
         matrix = np.zeros((pixels, pixels * finer + 2 * (finer - 1)), np.float32)
         first = np.arange(pixels) * finer + (finer - 1) + finer // 2 - len(weights) // 2
         for tap, weight in enumerate(weights):
             matrix[np.arange(pixels), first + tap] = weight
-        return torch.from_numpy(matrix).to(self.device, self.dtype)
+        return upload(matrix, self.device, self.dtype)
 
-    def _samples(self, aim: _Aim, u: Tensor, v: Tensor) -> Tensor:
-        """Bilinear samples (B, rows, columns, 4) at output positions."""
-        a, b, c = (
-            m[:, 0, None, None] * u + m[:, 1, None, None] * v[:, None] + m[:, 2, None, None]
-            for m in aim.matrix.unbind(1)
-        )
-        x, part_x = self._corner(a / c, aim.column, aim.width)
-        y, part_y = self._corner(b / c, aim.row, aim.height)
-        stride = (aim.width + 2)[:, None, None]
-        at = aim.offset[:, None, None] + (y + 1) * stride + (x + 1)
-        below = at + stride
-        top = torch.lerp(self._read(at), self._read(at + 1), part_x)
-        bottom = torch.lerp(self._read(below), self._read(below + 1), part_x)
-        return torch.lerp(top, bottom, part_y)
 
-    def _corner(self, position: Tensor, whole: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-        """The pixel before a position and how far past it; off the map both point at the empty border."""
-        low = (-1 - whole)[:, None, None].float()
-        high = (count - 1 - whole)[:, None, None].float()
-        before = torch.minimum(torch.maximum(position.floor(), low), high)
-        part = (position - before).clamp_(0, 1).to(self.dtype)
-        return before.to(self._index) + whole[:, None, None], part[..., None]
+def _samples(store: Tensor, aim: _Aim, u: Tensor, v: Tensor) -> Tensor:
+    """Bilinear samples (B, rows, columns, 4) at output positions."""
+    a, b, c = (
+        m[:, 0, None, None] * u + m[:, 1, None, None] * v[:, None] + m[:, 2, None, None]
+        for m in aim.matrix.unbind(1)
+    )
+    x, part_x = _corner(a / c, aim.column, aim.width)
+    y, part_y = _corner(b / c, aim.row, aim.height)
+    stride = (aim.width + 2)[:, None, None]
+    at = aim.offset[:, None, None] + (y + 1) * stride + (x + 1)
+    below = at + stride
+    top = torch.lerp(*_both(_read(store, at), _read(store, at + 1), part_x))
+    bottom = torch.lerp(*_both(_read(store, below), _read(store, below + 1), part_x))
+    return torch.lerp(*_both(top, bottom, part_y))
 
-    def _read(self, at: Tensor) -> Tensor:
-        """Whole pixels (…, 4) at these places in memory."""
-        words = self._words.index_select(0, at.reshape(-1))
-        return words.view(self.dtype).view(*at.shape, 4)
+
+def _both(one: Tensor, other: Tensor, part: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return one, other, part.to(one.dtype)
+
+
+def _corner(position: Tensor, whole: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+    """The pixel before a position and how far past it; off the map both point at the empty border."""
+    low = (-1 - whole)[:, None, None].float()
+    high = (count - 1 - whole)[:, None, None].float()
+    before = torch.minimum(torch.maximum(position.floor(), low), high)
+    part = (position - before).clamp(0, 1)
+    return before.to(whole.dtype) + whole[:, None, None], part[..., None]
+
+
+def _read(store: Tensor, at: Tensor) -> Tensor:
+    """Whole pixels (…, 4) at these places in memory: rows of four, or words of four where that is faster."""
+    if store.dim() == 2:
+        return store[at]
+    return store.index_select(0, at.reshape(-1)).view(torch.float32).view(*at.shape, 4)
 
 
 def _even_weights(options: RenderOptions) -> Weights:

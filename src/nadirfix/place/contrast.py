@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from nadirfix.geo.texture import Texture
 from nadirfix.nn.data import Pictures, batch_index
+from nadirfix.nn.device import upload
 from nadirfix.nn.draws import uniform
 from nadirfix.nn.embedder import Embedder
 from nadirfix.nn.ground import Ground, fingerprint
@@ -74,7 +75,7 @@ def contrast_job(dated: DatedMap, recipe: Recipe, embedder: Embedder, *, altitud
         which = int(uniform(training.seed, "date", index[:1], 1)[0, 0] * len(looks))
         pictures = looks[which].changed(first, index), looks[which - 1].changed(second, index)
         far = _far(first, recipe.contrast.near_m)
-        return (*pictures, torch.from_numpy(far).to(pictures[0].device))
+        return (*pictures, upload(far, pictures[0].device))
 
     return Job(
         name="contrast",

@@ -17,6 +17,7 @@ from nadirfix.geo.anchor import map_anchor
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.geo.texture import Texture
 from nadirfix.nn.data import Pictures, Sampling, batch_index
+from nadirfix.nn.device import upload
 from nadirfix.nn.distributed import gathered
 from nadirfix.nn.ground import Ground, fingerprint
 from nadirfix.nn.loop import Job, Report, StepReport, train
@@ -122,7 +123,7 @@ def place_job(
     def batch(step: int, epoch: int, part: slice) -> tuple[Tensor, Tensor, int]:
         index, group = batch_index(step, training.batch, part), epoch % groups
         views, labels = sampler.draw(index, group)
-        return pictures.changed(views, index), torch.from_numpy(labels).to(source.device), group
+        return pictures.changed(views, index), upload(labels, source.device), group
 
     headings = recipe.references.headings
     return Job(

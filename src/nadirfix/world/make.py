@@ -60,7 +60,7 @@ def make_world(*, size_m: float, gsd_m: float, seed: int, progress: Progress = q
     progress("planning the place", 1, 1)
     pictures = [np.zeros((side_px, side_px, 3), np.uint8) for _ in range(2)]
     jobs = list(_jobs(side_px))
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+    with ThreadPoolExecutor(min(_cores(), 8)) as pool:
         painted = pool.map(lambda job: _paint(plan, job, gsd_m), jobs)
         for k, (job, pixels) in enumerate(zip(jobs, painted, strict=True)):
             rows, cols = (
@@ -70,6 +70,13 @@ def make_world(*, size_m: float, gsd_m: float, seed: int, progress: Progress = q
             pictures[job.date][rows, cols] = pixels
             progress("painting", k + 1, len(jobs))
     return World(pictures[0], pictures[1], (gsd_m, 0.0, _WEST_M, 0.0, -gsd_m, _NORTH_M), _EPSG)
+
+
+def _cores() -> int:
+    """Cores this process may use: fewer than there are where it was told to keep to some."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _check(size_m: float, gsd_m: float, seed: int) -> None:

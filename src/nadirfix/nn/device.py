@@ -1,0 +1,28 @@
+"""The device that trains: getting numbers there without waiting, and one kernel instead of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+__all__ = ["fused", "upload"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def upload(values: NDArray[Any], device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
+    """An array on a device; the host goes on at once, so that the device never waits for it."""
+    return torch.from_numpy(np.ascontiguousarray(values)).to(device, dtype, non_blocking=True)
+
+
+def fused(function: F, device: torch.device) -> F:
+    """The function as one kernel where the device and its compiler allow, else as it is: same numbers."""
+    if device.type != "cuda" or find_spec("triton") is None:
+        return function
+    return cast(F, torch.compile(function))
