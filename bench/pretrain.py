@@ -46,6 +46,7 @@ from nadirfix.world.make import make_world
 #: Seeds below 1000 are for tests, the demo and people.
 FIRST_TRAINING_SEED, FIRST_HELD_OUT_SEED = 1000, 2000
 STRONG = AugmentOptions(colour=0.45, haze=0.4, blur=0.8, noise_levels=6.0, shadow=0.4, patches=0.15)
+SHARP = AugmentOptions(colour=0.4, blur=0.3, noise_levels=5.0)  # blur would hide what tells altitude
 
 
 def main() -> None:
@@ -111,7 +112,7 @@ def learn_altitude(
     maps: list[DatedMap], held: list[DatedMap], recipe: Recipe, given: argparse.Namespace
 ) -> dict:
     training = budget(given, extractor_rate=1e-3, classifier_rate=1e-2)
-    recipe = dataclasses.replace(recipe, altitude_training=training)
+    recipe = dataclasses.replace(recipe, altitude_training=training, augment=SHARP)
     bins = AltitudeBins.from_options(recipe.bins)
     network, _ = build_altitude_network(recipe.altitude_network, bins, seed=given.seed)
     jobs = [altitude_job(date.texture, recipe, bins, network, date) for m in maps for date in m.dates]
