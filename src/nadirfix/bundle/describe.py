@@ -120,7 +120,8 @@ def _filled(shown: Rendered) -> Floats:
 def _reduced(pixels: Floats) -> Floats:
     """The mean of each block of fine pixels, channels first."""
     height, width = pixels.shape[0] // _FINER, pixels.shape[1] // _FINER
-    return pixels.reshape(height, _FINER, width, _FINER, 3).mean(axis=(1, 3)).transpose(2, 0, 1)
+    blocks = pixels.reshape(height, _FINER, width, _FINER, 3)
+    return np.asarray(blocks.mean(axis=(1, 3)).transpose(2, 0, 1), np.float32)
 
 
 def _unit(vectors: Floats) -> Floats:

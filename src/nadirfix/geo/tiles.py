@@ -140,7 +140,7 @@ class TileWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let go of the file; where the disk is full that fails once more, and once is enough to hear of it."""
+        """Let go of the file; on a full disk that fails once more, and once is enough to hear of it."""
         with suppress(OSError):
             self._zip.close()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import pickle
@@ -42,8 +43,10 @@ def identity_of(options: TrainOptions, details: dict[str, Any]) -> str:
 
 def save_checkpoint(folder: Path, content: dict[str, Any], *, identity: str) -> None:
     """Write the checkpoint so that there is always a whole one."""
+    whole = io.BytesIO()  # torch says nothing of a full disk; writing the bytes ourselves does
+    torch.save({"format": _FORMAT, "identity": identity, **content}, whole)
     with atomic_file(folder / _CHECKPOINT) as scratch:
-        torch.save({"format": _FORMAT, "identity": identity, **content}, scratch)
+        scratch.write_bytes(whole.getbuffer())
 
 
 def load_checkpoint(folder: Path | None, *, identity: str) -> dict[str, Any] | None:

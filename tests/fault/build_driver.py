@@ -1,0 +1,77 @@
+"""Builds a bundle in a process of its own and kills it with kill -9 at chosen points (test_bundle_kill.py).
+
+``python build_driver.py MAP OUT POINT...`` tries to build once for each point, in turn, each time going on
+where the last try was killed; the last try is left alone. Says what it saw as JSON.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.bundles import RECIPE
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killing(function: Callable[..., Any], moment: str) -> Callable[..., Any]:
+    def run(*arguments: Any, **settings: Any) -> Any:
+        if moment == "before":
+            die()
+        done = function(*arguments, **settings)
+        if moment == "after":
+            die()
+        return done
+
+    return run
+
+
+def arm(point: str) -> Callable[[str, int, int], None]:
+    """Progress that kills at a step of a stage, or functions that kill when they are called."""
+    where, _, moment = point.rpartition(" ")
+    if moment in ("before", "after"):
+        module, _, name = where.rpartition(".")
+        home = importlib.import_module(module)
+        setattr(home, name, killing(getattr(home, name), moment))
+        return lambda *_: None
+    return lambda stage, done, _: die() if (stage, done) == (where, int(moment)) else None
+
+
+def build(map_path: str, out: str, point: str | None) -> None:
+    from nadirfix.offline import build_bundle
+
+    progress = arm(point) if point else (lambda *_: None)
+    build_bundle(map_path, out, recipe=RECIPE, resume=True, progress=progress)
+
+
+def attempt(map_path: str, out: str, point: str | None) -> int:
+    """Build in a child that shares what is loaded; how it ended."""
+    child = os.fork()
+    if child == 0:
+        build(map_path, out, point)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main(map_path: str, out: str, *points: str) -> None:
+    importlib.import_module("nadirfix.offline")
+    importlib.import_module("nadirfix.bundle.networks")  # torch takes seconds to load, and is loaded once
+    assert threading.active_count() == 1, "forking needs a process without threads"
+    seen = []
+    for point in [*points, None]:
+        status = attempt(map_path, out, point)
+        seen.append({"point": point, "status": status, "target": Path(out).exists()})
+    print(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,65 @@
+"""kill -9 in every stage of a build: no partial bundle ever; resumed, it ends with a quiet build's hashes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from nadirfix.bundle import Bundle
+from nadirfix.bundle.parts import MANIFEST
+from tests.bundles import write_ground
+
+ROOT = Path(__file__).parents[2]
+
+#: Where the process dies, in the order a build comes by.
+POINTS = [
+    "nadirfix.bundle.work.atomic_file before",
+    "texture 700",
+    "nadirfix.offline._texture after",
+    "nadirfix.offline._references after",
+    "training the altitude network 2",
+    "nadirfix.bundle.networks._export before",
+    "nadirfix.bundle.networks._export after",
+    "training the place network 1",
+    "training the place network 2",
+    "nadirfix.bundle.networks._save_prototypes after",
+    "describing references 64",
+    "describing references 128",
+    "nadirfix.bundle.describe._join before",
+    "nadirfix.bundle.describe._join after",
+    "nadirfix.offline._prototypes after",
+    "nadirfix.bundle.work.write_manifest after",
+    "nadirfix.bundle.work.replace_dir before",
+]
+#: The target is there and whole, but the work has not been cleared away.
+LAST = "nadirfix.bundle.work.replace_dir after"
+
+
+def drive(*arguments: object) -> list[dict]:
+    command = [sys.executable, ROOT / "tests" / "fault" / "build_driver.py", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_killed_in_every_stage_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    ground = write_ground(tmp_path / "map.tif")
+    assert drive(ground, tmp_path / "quiet.nadir") == [{"point": None, "status": 0, "target": True}]
+    seen = drive(ground, tmp_path / "killed.nadir", *POINTS, LAST)
+    assert [s["point"] for s in seen if s["status"] == -signal.SIGKILL] == [*POINTS, LAST]
+    assert [s["point"] for s in seen if s["target"]] == [LAST, None]
+    assert seen[-1]["status"] == 0
+    quiet, killed = (Bundle.verify(tmp_path / f"{name}.nadir") for name in ("quiet", "killed"))
+    assert killed.manifest["parts"] == quiet.manifest["parts"]
+    assert (killed.path / MANIFEST).read_bytes() == (quiet.path / MANIFEST).read_bytes()
+    assert sorted(p.name for p in killed.path.iterdir()) == sorted([*quiet.manifest["parts"], MANIFEST])
