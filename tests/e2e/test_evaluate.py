@@ -43,7 +43,7 @@ def evaluated(tiny_bundle, tiny_photos, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("evaluation") / "out"
     done = nadirfix("evaluate", tiny_photos / "manifest.csv", "--bundle", tiny_bundle, "--out", out)
     assert done.returncode == 0, done.stderr
-    assert "without altitude" in done.stderr
+    assert "without (whole)" in done.stderr
     assert json.loads(done.stdout)["queries"] == 6
     return out
 

@@ -9,20 +9,18 @@ __all__ = ["print_ablation", "print_comparison", "print_stages"]
 
 Rows = Sequence[Mapping[str, Any]]
 
+#: The ways of knowing the altitude, in words that fit a terminal.
+_SHORT = {"estimated": "estimated", "whole": "without (whole)", "true": "true"}
+
 
 def print_comparison(rows: Rows) -> None:
     """The ways of knowing the altitude, weighted and nearest."""
-    from nadirfix.report.content import COLUMN_NAMES
     from nadirfix.report.html import metres, percent
 
-    head = ["", "R@1", "R@5", "<100 m WCE", "<100 m top-1", "median WCE", "median top-1"]
+    head = ["altitude", "R@1", "R@5", "<100 m WCE", "top-1", "median WCE", "top-1"]
     shares, lengths = ("r1", "r5", "s_loc_100_wce", "s_loc_100_top1"), ("median_wce_m", "median_top1_m")
     cells = [
-        [
-            COLUMN_NAMES[row["altitude"]],
-            *[percent(row[k]) for k in shares],
-            *[metres(row[k]) for k in lengths],
-        ]
+        [_SHORT[row["altitude"]], *[percent(row[k]) for k in shares], *[metres(row[k]) for k in lengths]]
         for row in rows
     ]
     _print(head, cells)
@@ -51,7 +49,7 @@ def _print(head: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
 
     table = Table(box=None)
     for i, name in enumerate(head):
-        table.add_column(name, justify="right" if i and i < len(head) else "left")
+        table.add_column(name, justify="right" if i else "left", no_wrap=True)
     for row in cells:
         table.add_row(*row)
     Console(stderr=True).print(table)

@@ -17,7 +17,7 @@ from nadirfix.image.decode import decode
 from nadirfix.options import LocateOptions
 from nadirfix.report.content import BundleCard, Query
 from nadirfix.report.html import metres, picture
-from nadirfix.types import View
+from nadirfix.types import Point, View
 
 __all__ = ["choose", "query_panel"]
 
@@ -25,6 +25,7 @@ Bytes = NDArray[np.uint8]
 
 _SIZE_PX = (320, 240)
 _QUALITY = 78
+_NO_MAP_GREY = 120
 _SHOWN = 4
 _GROUPS = 4
 
@@ -40,7 +41,7 @@ def choose(records: Sequence[QueryRecord]) -> dict[str, list[QueryRecord]]:
 
 def query_panel(record: QueryRecord, query: Query, bundle: BundleCard) -> str:
     """One photo with its answer in words and pictures."""
-    cards = [*_asked(record, query, bundle), *_found(record, bundle)]
+    cards = [*_asked(record, query, bundle), _truth(record, bundle), *_found(record, bundle)]
     strip = "".join(f'<li class="{kind}">{image}<p>{words}</p></li>' for kind, image, words in cards)
     return f'<article class="query">{_heading(record)}<ul class="strip">{strip}</ul></article>'
 
@@ -92,6 +93,20 @@ def _fitted(pixels: Bytes) -> Bytes:
     return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
 
 
+def _truth(record: QueryRecord, bundle: BundleCard) -> tuple[str, str, str]:
+    """What the map shows where the photo was taken: what a perfect reference would look like."""
+    words = "the map at the true place"
+    shown = _seen(bundle, record.truth, record.heading_deg or 0.0)
+    return "found", picture(shown, words, quality=_QUALITY), words
+
+
+def _seen(bundle: BundleCard, place: Point, heading_deg: float) -> Bytes:
+    """The map as references show it; where there is none, plain grey."""
+    view = View(place, bundle.canonical.altitude_m, heading_deg)
+    seen = bundle.texture.render(view, bundle.canonical.camera, _SIZE_PX)
+    return np.where(seen.valid[..., None] > 0, seen.pixels, np.uint8(_NO_MAP_GREY))
+
+
 def _found(record: QueryRecord, bundle: BundleCard) -> list[tuple[str, str, str]]:
     """The references that looked most like the photo, rendered again from the map in the bundle."""
     found = record.fix.candidates if record.fix else None
@@ -101,12 +116,11 @@ def _found(record: QueryRecord, bundle: BundleCard) -> list[tuple[str, str, str]
 def _reference(record: QueryRecord, rank: int, bundle: BundleCard) -> tuple[str, str, str]:
     assert record.fix is not None and record.fix.candidates is not None
     found, weights = record.fix.candidates, record.fix.weights
-    canonical, place = bundle.canonical, found.point(rank)
-    view = View(place, canonical.altitude_m, float(found.heading_deg[rank]))
-    seen = bundle.texture.render(view, canonical.camera, _SIZE_PX)
+    place = found.point(rank)
+    seen = _seen(bundle, place, float(found.heading_deg[rank]))
     off = record.truth.distance_m(place)
     kind = "good" if off < NEAR_M else "bad"
     share = "" if weights is None else f", weight {weights[rank]:.2f}"
     words = f"{rank + 1}. <span class={kind}>{metres(off)}</span> from the truth<br>"
     words += f'<span class="soft">distance {found.distance[rank]:.3f}{share}</span>'
-    return "found", picture(seen.pixels, f"reference of rank {rank + 1}", quality=_QUALITY), words
+    return "found", picture(seen, f"reference of rank {rank + 1}", quality=_QUALITY), words

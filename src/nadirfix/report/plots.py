@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.right": False, "grid.color": _LINE, "grid.linewidth": 0.8, "legend.frameon": False,
     "xtick.major.size": 0, "ytick.major.size": 0, "xtick.minor.size": 0, "lines.linewidth": 2.2,
 }  # fmt: skip
-_SIZE_IN = (5.4, 3.7)
+_SIZE_IN = (5.0, 3.5)
 _SHORTEST_M = 1.0
 
 
@@ -87,7 +88,7 @@ def altitude_confusion(records: Sequence[QueryRecord], edges_m: Sequence[float])
     """Which altitude was found for which true one: a perfect altimeter fills the diagonal."""
     counts = _confusion(records, np.asarray(edges_m, np.float64))
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    names = [f"{low:.0f}" for low in edges_m[:-1]]
+    names = [f"{(low + high) / 2:.0f}" for low, high in pairwise(edges_m)]
 
     def draw(axes: Any) -> None:
         for row, col in np.argwhere(counts > 0):
@@ -100,9 +101,9 @@ def altitude_confusion(records: Sequence[QueryRecord], edges_m: Sequence[float])
         axes.plot([0, size], [0, size], color=_LINE, linewidth=1, zorder=0)
         axes.set(xlim=(0, size), ylim=(0, size))
         step = max(1, round(size / 8))
-        axes.set_xticks(np.arange(0, size, step), names[::step])
-        axes.set_yticks(np.arange(0, size, step), names[::step])
-        axes.set(xlabel="altitude found, metres from", ylabel="true altitude, metres from")
+        axes.set_xticks(np.arange(0, size, step) + 0.5, names[::step])
+        axes.set_yticks(np.arange(0, size, step) + 0.5, names[::step])
+        axes.set(xlabel="altitude found, metres", ylabel="true altitude, metres")
 
     return _svg(draw, "Altitude classes: true altitude by row, altitude found by column")
 

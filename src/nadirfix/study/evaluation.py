@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ def _content(
         metrics=told,
         bundle=card,
         queries=queries,
-        made=f" {__version__}",
+        made=f" {__version__} on {datetime.now(UTC):%Y-%m-%d}",
         ablation=told.get("ablation", ()),
     )
 

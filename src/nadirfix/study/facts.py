@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from nadirfix.bundle import Bundle
+from nadirfix.bundle.parts import MANIFEST
 from nadirfix.options import NetworkOptions
 
 __all__ = ["bundle_facts"]
@@ -14,7 +16,10 @@ def bundle_facts(bundle: Bundle) -> list[tuple[str, str]]:
     """Map, camera, recipe, networks, references and hashes."""
     said = bundle.manifest
     return [
-        ("Bundle", f"{bundle.path.name}, {_bytes(said)}, made by nadirfix {said['nadirfix']}"),
+        (
+            "Bundle",
+            f"{bundle.path.name}, {_bytes(said)}, made by nadirfix {said['nadirfix']}, {_date(bundle)}",
+        ),
         ("Map", _map(bundle)),
         ("Map files", _files(said)),
         ("Nominal camera", bundle.camera.spec),
@@ -58,6 +63,12 @@ def _references(bundle: Bundle) -> str:
     views = f"{counts['references']} views in {counts['cells']} cells"
     lattice = f"every {options.stride_m:g} m at {options.headings} headings"
     return f"{views}, {lattice}; {counts['left_out']} left out for lack of map"
+
+
+def _date(bundle: Bundle) -> str:
+    """When it was put in place here: equal builds are equal, so the bundle itself names no day."""
+    placed_s = (bundle.path / MANIFEST).stat().st_mtime
+    return f"put here on {datetime.fromtimestamp(placed_s, UTC):%Y-%m-%d}"
 
 
 def _bytes(said: dict[str, Any]) -> str:
