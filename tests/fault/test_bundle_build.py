@@ -107,7 +107,7 @@ def test_a_full_disk_ends_with_exit_7_and_can_be_gone_on_from(folder: Path) -> N
     assert not list(folder.glob(".full.nadir*"))
 
 
-@pytest.mark.parametrize(("limit", "struck"), [(1_500_000, "altitude.onnx"), (3_500, "state.json")])
+@pytest.mark.parametrize(("limit", "struck"), [(1_500_000, "altitude.onnx"), (1_000, "state.json")])
 def test_a_full_disk_at_other_parts(folder: Path, tmp_path: Path, limit: int, struck: str) -> None:
     done = run(folder, "--out", tmp_path / "b.nadir", "--no-train", limit=limit)
     full(done, struck, tmp_path / "b.nadir")

@@ -185,3 +185,38 @@ def test_untrained_prototypes_are_mean_directions(known: tuple[References, Class
 def test_opening_bundles_needs_no_torch() -> None:
     code = "import sys, nadirfix.bundle, nadirfix.offline; assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_networks_are_stored_at_half_their_size(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    from nadirfix.bundle.halve import store_half
+    from nadirfix.runtime import load_network
+
+    draw = np.random.default_rng(3)
+    arrays = {
+        "large": draw.normal(size=(64, 64)),
+        "small": draw.normal(size=64),
+        "huge": np.full((64, 64), 1e5),
+    }
+    given = [onnx.numpy_helper.from_array(a.astype(np.float32), name) for name, a in arrays.items()]
+    steps = [
+        ("MatMul", ["inputs", "large"], "a"),
+        ("Add", ["a", "small"], "b"),
+        ("MatMul", ["b", "huge"], "outputs"),
+    ]
+    nodes = [onnx.helper.make_node(kind, inputs, [output]) for kind, inputs, output in steps]
+    ends = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["batch", 64])
+        for name in ("inputs", "outputs")
+    ]
+    graph = onnx.helper.make_graph(nodes, "test", ends[:1], ends[1:], given)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10)
+    path = tmp_path / "network.onnx"
+    onnx.save(model, path)
+    store_half(path)
+    stored = {t.name: onnx.numpy_helper.to_array(t).dtype for t in onnx.load(path).graph.initializer}
+    assert stored == {"large.half": np.float16, "small": np.float32, "huge": np.float32}
+    inputs = draw.normal(size=(5, 64)).astype(np.float32)
+    rounded = arrays["large"].astype(np.float32).astype(np.float16).astype(np.float64)
+    expected = (inputs @ rounded + arrays["small"]) @ arrays["huge"]
+    np.testing.assert_allclose(load_network(path).run(inputs), expected, rtol=1e-4, atol=50.0)

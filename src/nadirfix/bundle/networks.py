@@ -16,6 +16,7 @@ from nadirfix.altitude.model import build_altitude_network
 from nadirfix.altitude.train import train_altitude
 from nadirfix.bundle import parts
 from nadirfix.bundle.describe import save_array
+from nadirfix.bundle.halve import store_half
 from nadirfix.bundle.recipes import portable_name
 from nadirfix.bundle.work import Work
 from nadirfix.geo.grid import ClassOrder
@@ -122,14 +123,20 @@ def _teller(progress: Progress) -> Callable[[StepReport], None]:
 
 def _export(network: nn.Module, path: Path, options: NetworkOptions) -> None:
     export_network(network, path, input_shape=(3, options.height_px, options.width_px))
+    store_half(path)
 
 
 def _save_weights(network: nn.Module, path: Path) -> None:
     from safetensors.torch import save
 
-    tensors = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    tensors = {name: _half(value.detach().cpu()) for name, value in network.state_dict().items()}
     with atomic_file(path) as scratch:
         scratch.write_bytes(save(tensors))
+
+
+def _half(value: torch.Tensor) -> torch.Tensor:
+    """Matrices in half precision, as the network file has them; statistics and factors keep their digits."""
+    return value.half().contiguous() if value.dim() > 1 and value.is_floating_point() else value.contiguous()
 
 
 def _save_prototypes(network: PlaceNetwork, path: Path) -> None:
