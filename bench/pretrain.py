@@ -13,13 +13,13 @@ import argparse
 import dataclasses
 import json
 import os
-import subprocess
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import cv2
 import numpy as np
+import record
 import torch
 from torch import nn
 
@@ -193,9 +193,7 @@ def budget(given: argparse.Namespace, **rates: float) -> TrainOptions:
 
 
 def said(given: argparse.Namespace, steps: int) -> dict[str, str]:
-    asked = ["git", "rev-parse", "HEAD"]
-    found = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
-    commit = found.stdout.strip() or os.environ.get("NADIRFIX_COMMIT", "")
+    commit = str(record.commit()["commit"])
     command = f"bench/pretrain.py --recipe {given.recipe} --worlds {given.worlds} --size-m {given.size_m:g}"
     command += (
         f" --gsd-m {given.gsd_m:g} --seconds {given.seconds:g} --batch {given.batch} --seed {given.seed}"

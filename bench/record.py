@@ -13,7 +13,7 @@ from typing import Any
 
 from nadirfix.output import atomic_file
 
-__all__ = ["record"]
+__all__ = ["commit", "machine", "record"]
 
 RESULTS = Path(__file__).parent / "results"
 LIBRARIES = (
@@ -31,7 +31,7 @@ LIBRARIES = (
 def record(name: str, payload: dict[str, Any], out_dir: Path = RESULTS) -> Path:
     """Write ``out_dir/name.json`` with the payload (its seed included) under "results"."""
     target = out_dir / f"{name}.json"
-    made = {"date": datetime.now(UTC).isoformat(timespec="seconds"), **_commit()}
+    made = {"date": datetime.now(UTC).isoformat(timespec="seconds"), **commit()}
     whole = {"name": name, **made, "machine": machine(), "results": payload}
     with atomic_file(target) as scratch:
         scratch.write_text(json.dumps(whole, indent=2, allow_nan=False) + "\n", encoding="utf-8")
@@ -50,10 +50,10 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _commit() -> dict[str, Any]:
+def commit() -> dict[str, Any]:
     """Which commit this is; a box without the repository is told by NADIRFIX_COMMIT."""
     head, changes = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")
-    head = head or os.environ.get("NADIRFIX_COMMIT")
+    head = os.environ.get("NADIRFIX_COMMIT") or head
     return {"commit": head, "clean": None if changes is None else changes == ""}
 
 

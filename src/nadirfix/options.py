@@ -245,10 +245,19 @@ RECIPES: dict[str, Recipe] = {
         name="tiny",
         altitude_network=NetworkOptions(
             input="spectrum", width_px=224, height_px=168, encoder="small", weights="random",
-            mix_blocks=2, mix_channels=64,
+            start="tiny-altitude", mix_blocks=2, mix_channels=64,
         ),
         place_network=NetworkOptions(
-            width_px=112, height_px=112, encoder="small", weights="random", mix_blocks=2, mix_channels=64
+            width_px=112, height_px=112, encoder="small", weights="random", start="tiny-place",
+            mix_blocks=2, mix_channels=64,
+        ),
+        altitude_training=TrainOptions(
+            schedule="budget", budget_steps=200, batch=32, extractor_rate=3e-4, altitude_step_m=0.0,
+            validation_views=128,
+        ),
+        place_training=TrainOptions(
+            schedule="budget", budget_steps=300, batch=32, extractor_rate=1e-4, steps_per_epoch=1,
+            validation_views=128,
         ),
     ),
 }  # fmt: skip
