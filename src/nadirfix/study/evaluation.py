@@ -24,6 +24,7 @@ from nadirfix.report.pictures import choose
 from nadirfix.study.ablate import ablate as run_ablation
 from nadirfix.study.facts import bundle_facts
 from nadirfix.study.journal import Journal
+from nadirfix.study.memory import PeakMemory
 from nadirfix.study.run import Locator, answer_all, columns_of, named_rows, ways_of
 
 __all__ = ["run_evaluation"]
@@ -48,10 +49,10 @@ def run_evaluation(
     """Place every photo in every way, measure, and write the tables and the report; returns the metrics."""
     named = named_rows(rows, folder)
     _begin(out, _settings(locator), resume=resume, overwrite=overwrite)
-    journal = Journal(out / _QUERIES, named)
+    journal, memory = Journal(out / _QUERIES, named), PeakMemory()
     answers = answer_all(named, ways_of(locator), journal=journal, stage="locating photos", progress=progress)
     columns = columns_of(answers, named)
-    told = metrics(columns[MAIN], peak_rss_mb=_peak_rss_mb(), exif_pose=locator.exif_pose)
+    told = metrics(columns[MAIN], peak_rss_mb=memory.peak_mb(), exif_pose=locator.exif_pose)
     told["comparison"] = compared(columns)
     if ablate:
         told["ablation"] = run_ablation(
@@ -144,15 +145,6 @@ def _camera(locator: Locator, row: ManifestRow) -> Any:
         return choose_camera(read_tags(row.photo), explicit=locator.camera, nominal=nominal.camera).camera
     except NadirfixError:
         return None
-
-
-def _peak_rss_mb() -> float | None:
-    """The most memory this process ever held; unknown where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:

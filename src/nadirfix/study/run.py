@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -130,4 +131,4 @@ def _tagged_altitude_m(locator: Locator, row: ManifestRow) -> float | None:
 
 
 def _name(photo: Path, folder: Path) -> str:
-    return photo.relative_to(folder).as_posix() if photo.is_relative_to(folder) else photo.name
+    return Path(os.path.relpath(photo, folder)).as_posix()
