@@ -215,7 +215,6 @@ def test_tables_of_the_method(tmp_path, monkeypatch):
     assert found >= {
         ("input", "pixels"),
         ("head", "CE"),
-        ("head", "AAMC"),
         ("bins", "25 m"),
         ("bins", "variable"),
     }
