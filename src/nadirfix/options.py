@@ -179,6 +179,7 @@ class TrainOptions:
     epoch_views: int = 12_000  # altitude: views that count as all, one hundred for each five metres
     altitude_step_m: float = 5.0  # altitude: views come from multiples of this; 0: from any altitude
     valid_share: float = 0.95  # altitude: share of a view that must lie on the map
+    imprint_views: int = 0  # place: prototypes start as the mean of so many views of their cell; 0: at random
     budget_steps: int = 0  # budget schedule: whichever of the two comes first
     budget_s: float = 0.0
     warm_up: float = 0.05  # budget schedule: share of the budget over which the rates rise

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.geo.anchor import map_anchor
@@ -28,7 +29,7 @@ from nadirfix.place.heads import cosines, quality, sharpness
 from nadirfix.place.model import PlaceNetwork, build_place_network
 from nadirfix.place.views import Lattice, PlaceSampler, scales_within_bins
 
-__all__ = ["TrainedPlace", "cell_shares", "place_job", "place_sampler", "train_place"]
+__all__ = ["TrainedPlace", "cell_shares", "imprint", "place_job", "place_sampler", "train_place"]
 
 _CHUNK = 64
 
@@ -61,6 +62,7 @@ def train_place(
     sampler.use(order)
     network, record = build_place_network(recipe.place_network, recipe.head, order, seed=recipe.seed)
     source = on_device or DeviceTexture(texture, device)
+    imprint(network, sampler, recipe, source)
     job = place_job(recipe, network, sampler, source, _details(texture, recipe, order))
     done = train(
         job, recipe.place_training, device=device, folder=folder, resume=resume, report=report,
@@ -88,6 +90,30 @@ def place_sampler(texture: Texture, recipe: Recipe) -> PlaceSampler:
         scales=np.ones(1) if on_lattice else scales_within_bins(bins),
         lattice=Lattice(references.stride_m, references.headings) if on_lattice else None,
     )
+
+
+@torch.no_grad()
+def imprint(network: PlaceNetwork, sampler: PlaceSampler, recipe: Recipe, source: DeviceTexture) -> None:
+    """Let each cell's prototype start where views of the cell lie, if the recipe says so.
+
+    An embedder that has learned elsewhere already sets places apart; prototypes at random would first have to
+    find that out.
+    """
+    each, options = recipe.place_training.imprint_views, recipe.place_network
+    if each <= 0:
+        return
+    size = (options.width_px, options.height_px)
+    pictures = Pictures(source, recipe.camera, size, recipe.augment, seed=recipe.place_training.seed)
+    network.to(source.device).eval()
+    for group, prototypes in enumerate(network.heads.prototypes):
+        total = torch.zeros_like(prototypes)
+        label = np.repeat(np.arange(len(prototypes)), each)
+        for start in range(0, len(label), _CHUNK):
+            index = np.arange(start, min(start + _CHUNK, len(label)))
+            views, mine = sampler.draw(index, group, label=label[index])
+            seen = network.describe(pictures.plain(views)).float()
+            total.index_add_(0, torch.from_numpy(mine).to(source.device), seen)
+        prototypes.copy_(functional.normalize(total, dim=1))
 
 
 class _Loss(nn.Module):

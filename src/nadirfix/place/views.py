@@ -82,11 +82,14 @@ class PlaceSampler:
         """How many places there are to look at in a group."""
         return len(self._groups[group][False].east_m)
 
-    def draw(self, index: Ints, group: int, *, validation: bool = False) -> tuple[Views, Ints]:
-        """The views of these indices, and the class within the group of each."""
+    def draw(
+        self, index: Ints, group: int, *, validation: bool = False, label: Ints | None = None
+    ) -> tuple[Views, Ints]:
+        """The views of these indices, and the class within the group of each, unless it is given."""
         spots, lattice = self._groups[group][validation], None if validation else self.lattice
         u = uniform(self.sampling.seed, f"place {group} {validation}", index, 8)
-        label, spot = _picked(spots, u[:, 0], u[:, 1])
+        label = _picked(spots, u[:, 0]) if label is None else label
+        spot = spots.first[label] + (u[:, 1] * spots.count[label]).astype(np.int64)
         jitter_m = 0.0 if lattice else self.block_m
         east_m = spots.east_m[spot] + jitter_m * (u[:, 2] - 0.5)
         north_m = spots.north_m[spot] + jitter_m * (u[:, 3] - 0.5)
@@ -135,11 +138,10 @@ def scales_within_bins(bins: AltitudeBins, *, step_m: float = 1.0) -> Floats:
     return np.asarray(altitudes / bins.centers_m[bins.indices_of(altitudes)])
 
 
-def _picked(spots: _Spots, by_class: Floats, by_place: Floats) -> tuple[Ints, Ints]:
-    """A class, each as often as the next, and one of its places."""
+def _picked(spots: _Spots, by_class: Floats) -> Ints:
+    """A class that has places, each as often as the next."""
     filled = np.flatnonzero(spots.count)
-    label = filled[(by_class * len(filled)).astype(np.int64)]
-    return label, spots.first[label] + (by_place * spots.count[label]).astype(np.int64)
+    return np.asarray(filled[(by_class * len(filled)).astype(np.int64)])
 
 
 def _named(cells: Ints) -> str:
