@@ -14,6 +14,7 @@ from nadirfix.types import Point, View
 
 torch = pytest.importorskip("torch")
 
+from nadirfix.nn.host import HostTexture  # noqa: E402
 from nadirfix.nn.render import DeviceTexture  # noqa: E402
 from nadirfix.nn.views import Views, ground_from_pixel, half_extent_m  # noqa: E402
 
@@ -115,3 +116,15 @@ def test_how_far_a_photo_reaches() -> None:
     east, north = half_extent_m(DEFAULT_CAMERA, np.array([120.0, 120.0]), np.array([0.0, 90.0]))
     np.testing.assert_allclose(east, [102.4, 76.8])
     np.testing.assert_allclose(north, [76.8, 102.4])
+
+
+@pytest.mark.parametrize("size", [(112, 112), (64, 48)])
+def test_a_host_without_gpu_shows_the_same(size: tuple[int, int]) -> None:
+    texture = make_texture(hole=True)
+    views = Views.of(some_views(12, 800), EPSG)
+    ways = HostTexture(texture), DeviceTexture(texture, "cpu")
+    host, device = (way.render_reduced(views, DEFAULT_CAMERA, size) for way in ways)
+    both = (host[1] > 0.99) & (device[1] > 0.99)
+    assert float(both.float().mean()) > 0.2
+    assert float((host[1] - device[1]).abs().mean()) < 0.01
+    assert float(((host[0] - device[0]).abs() * both).sum() / (3 * both.sum())) < 1.0

@@ -20,8 +20,8 @@ from nadirfix.geo.texture import Texture
 from nadirfix.nn.data import Pictures, Sampling, batch_index
 from nadirfix.nn.device import upload
 from nadirfix.nn.ground import Ground, fingerprint, sharp_altitude_m
+from nadirfix.nn.host import ViewSource, source_on
 from nadirfix.nn.loop import Job, Report, StepReport, train
-from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.spectrum import log_spectrum
 from nadirfix.nn.weights import WeightsRecord
 from nadirfix.options import NetworkOptions, Recipe
@@ -51,12 +51,12 @@ def train_altitude(
     resume: bool = False,
     report: Callable[[StepReport], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    on_device: DeviceTexture | None = None,
+    on_device: ViewSource | None = None,
 ) -> TrainedAltitude:
     """Learn to tell the altitude of photos from views of the map."""
     bins = AltitudeBins.from_options(recipe.bins)
     network, record = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
-    job = altitude_job(texture, recipe, bins, network, on_device or DeviceTexture(texture, device))
+    job = altitude_job(texture, recipe, bins, network, on_device or source_on(texture, device))
     done = train(
         job, recipe.altitude_training, device=device, folder=folder, resume=resume, report=report,
         should_stop=should_stop,
@@ -89,7 +89,7 @@ class _Loss(nn.Module):
 
 
 def altitude_job(
-    texture: Texture, recipe: Recipe, bins: AltitudeBins, network: AltitudeNetwork, source: DeviceTexture
+    texture: Texture, recipe: Recipe, bins: AltitudeBins, network: AltitudeNetwork, source: ViewSource
 ) -> Job:
     """Training a network on one map; jobs of several maps can take turns."""
     options, training = recipe.altitude_network, recipe.altitude_training

@@ -24,8 +24,8 @@ from nadirfix.geo.texture import Texture
 from nadirfix.nn.embedder import preprocessing
 from nadirfix.nn.export import export_network
 from nadirfix.nn.ground import sharp_altitude_m
+from nadirfix.nn.host import ViewSource, source_on
 from nadirfix.nn.loop import Report, StepReport
-from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.weights import WeightsRecord
 from nadirfix.options import NetworkOptions, Recipe, TrainOptions
 from nadirfix.output import Progress, atomic_file
@@ -96,8 +96,8 @@ class Networks:
         }
 
     @cached_property
-    def _on_device(self) -> DeviceTexture:
-        return DeviceTexture(self.texture, self.device)
+    def _on_device(self) -> ViewSource:
+        return source_on(self.texture, self.device)
 
 
 def learns(training: TrainOptions) -> bool:

@@ -16,7 +16,7 @@ from torch import Tensor
 from nadirfix.camera import Camera
 from nadirfix.errors import TrainingError
 from nadirfix.nn.augment import Augmenter
-from nadirfix.nn.render import DeviceTexture
+from nadirfix.nn.host import ViewSource
 from nadirfix.nn.views import Views
 from nadirfix.options import AugmentOptions
 
@@ -40,7 +40,7 @@ class Pictures:
 
     def __init__(
         self,
-        texture: DeviceTexture,
+        texture: ViewSource,
         camera: Camera,
         size: tuple[int, int],
         augment: AugmentOptions,
@@ -56,7 +56,7 @@ class Pictures:
         The little that lies off the map takes the mean colour of the rest: a black edge would tell a network
         how large the footprint is.
         """
-        pixels, cover = self.texture.render_covered(views, self.camera, self.size, reduced=True)
+        pixels, cover = self.texture.render_reduced(views, self.camera, self.size)
         there = (cover >= 0.5).float()
         mean = (pixels * there).sum((2, 3), keepdim=True) / there.sum((2, 3), keepdim=True).clamp(min=1)
         return torch.where(there > 0, pixels, mean)

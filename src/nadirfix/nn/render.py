@@ -18,6 +18,7 @@ from torch.nn.functional import conv2d
 from nadirfix.camera import Camera
 from nadirfix.geo.render import gather_weights, pyramid_level, supersample
 from nadirfix.geo.texture import Texture
+from nadirfix.nn.aim import REDUCED_RATIO, output_ratio, pixel_affine
 from nadirfix.nn.device import fused, upload
 from nadirfix.nn.views import Views, ground_from_pixel
 from nadirfix.options import RenderOptions
@@ -30,11 +31,6 @@ Weights = NDArray[np.float32]
 
 #: Sub-samples held at a time: what a GPU keeps busy with, and what a CPU keeps in its cache.
 _CHUNK = {"cuda": 16_000_000, "cpu": 500_000}
-
-#: Reduced pictures look at a level this much finer: measured on a 0.3 m map, their finest spectral detail is
-#: then within 0.2 (natural logarithm) of a reduced photo's at every altitude, without a jump between levels
-#: that would give the altitude away.
-_REDUCED_RATIO = 0.6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +82,10 @@ class DeviceTexture:
         pixels, cover = self.render_covered(views, camera, size, reduced=reduced)
         return pixels * (cover >= 0.5), (cover >= 0.5).float().mean(dim=(1, 2, 3))
 
+    def render_reduced(self, views: Views, camera: Camera, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
+        """Pictures like whole photos made smaller by area, and how much of each pixel the map covers."""
+        return self.render_covered(views, camera, size, reduced=True)
+
     @torch.no_grad()
     def render_covered(
         self, views: Views, camera: Camera, size: tuple[int, int], *, reduced: bool = False
@@ -96,12 +96,12 @@ class DeviceTexture:
         sub-samples are gathered evenly instead of by the Gaussian, which would darken the finest detail.
         """
         weights = _even_weights(self.options) if reduced else gather_weights(self.options)
-        ratio = self._ratio(views, camera, size)
+        ratio = output_ratio(self.texture, views, camera, size)
         finer = np.array([supersample(float(r), self.options) for r in ratio])
         out = torch.empty((len(views), 4, size[1], size[0]), dtype=torch.float32, device=self.device)
         for k in np.unique(finer):
             for some in self._pieces(np.flatnonzero(finer == k), size, int(k)):
-                sharper = _REDUCED_RATIO if reduced else 1.0
+                sharper = REDUCED_RATIO if reduced else 1.0
                 aim = self._aim(views.take(some), camera, size, ratio[some] * sharper)
                 out[upload(some, self.device)] = self._picture(aim, size, int(k), weights)
         cover = out[:, 3:]
@@ -113,15 +113,10 @@ class DeviceTexture:
         piece = max(1, _CHUNK.get(self.device.type, _CHUNK["cuda"]) // per_view)
         return [which[start : start + piece] for start in range(0, len(which), piece)]
 
-    def _ratio(self, views: Views, camera: Camera, size: tuple[int, int]) -> Floats:
-        across, along = camera.footprint_m(1.0)
-        gsd_m = views.altitude_m * np.sqrt(across / size[0] * along / size[1])
-        return np.asarray(gsd_m / self.texture.gsd_m)
-
     def _aim(self, views: Views, camera: Camera, size: tuple[int, int], ratio: Floats) -> _Aim:
         count = len(self._sizes)
         level = np.array([pyramid_level(float(r), count, self.options) for r in ratio])
-        affine = self._pixel_affine(views, camera)
+        affine = pixel_affine(self.texture, views, camera)
         matrix = affine @ ground_from_pixel(views, camera, size)
         matrix[:, :2] /= np.exp2(level)[:, None, None]
         center = np.stack([affine[:, 0, 2], affine[:, 1, 2]], axis=1) / np.exp2(level)[:, None] - 0.5
@@ -130,21 +125,6 @@ class DeviceTexture:
         parts = (whole[:, 0], whole[:, 1], self._offsets[level], self._sizes[level, 1], self._sizes[level, 0])
         ints = upload(np.stack(parts).astype(np.int64), self.device, self._index).unbind(0)
         return _Aim(upload(matrix.astype(np.float32), self.device), *ints)
-
-    def _pixel_affine(self, views: Views, camera: Camera) -> Floats:
-        """Each view's own affine from metres about its centre to level-0 pixels, by least squares.
-
-        Over one footprint the curvature of a map's projection is centimetres; nine points see it fairly.
-        """
-        step = 0.25 * max(camera.footprint_m(1.0)) * views.altitude_m[:, None]
-        de, dn = (g.ravel()[None] for g in np.meshgrid([-1.0, 0.0, 1.0], [-1.0, 0.0, 1.0]))
-        east, north = views.east_m[:, None] + step * de, views.north_m[:, None] + step * dn
-        found = self.texture.pixel_from_ground(east.ravel(), north.ravel(), self.texture.epsg)
-        affine = np.tile(np.eye(3), (len(views), 1, 1))
-        for i, p in enumerate(np.asarray(f).reshape(east.shape) for f in found):
-            slopes = [(p * de).sum(1) / 6 / step[:, 0], (p * dn).sum(1) / 6 / step[:, 0]]
-            affine[:, i] = np.stack([*slopes, p.mean(1)], axis=1)
-        return affine
 
     def _picture(self, aim: _Aim, size: tuple[int, int], finer: int, weights: Weights) -> Tensor:
         """Light and cover, (B, 4, height, width), float32."""

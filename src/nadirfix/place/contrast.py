@@ -23,9 +23,9 @@ from nadirfix.nn.device import upload
 from nadirfix.nn.draws import uniform
 from nadirfix.nn.embedder import Embedder
 from nadirfix.nn.ground import Ground, fingerprint
+from nadirfix.nn.host import ViewSource
 from nadirfix.nn.loop import Job
 from nadirfix.nn.mixvpr import descriptor
-from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.views import Views
 from nadirfix.options import ContrastOptions, Recipe
 from nadirfix.place.views import lattice_places
@@ -42,7 +42,7 @@ _SPACING_M = 10.0  # places to look at are this far apart, then moved
 class DatedMap:
     """One place at one or more dates, on the training device."""
 
-    dates: tuple[DeviceTexture, ...]
+    dates: tuple[ViewSource, ...]
 
     @property
     def texture(self) -> Texture:

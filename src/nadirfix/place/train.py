@@ -21,8 +21,8 @@ from nadirfix.nn.data import Pictures, Sampling, batch_index
 from nadirfix.nn.device import upload
 from nadirfix.nn.distributed import gathered
 from nadirfix.nn.ground import Ground, fingerprint
+from nadirfix.nn.host import ViewSource, source_on
 from nadirfix.nn.loop import Job, Report, StepReport, train
-from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.weights import WeightsRecord
 from nadirfix.options import HeadOptions, Recipe
 from nadirfix.place.heads import cosines, quality, sharpness
@@ -54,14 +54,14 @@ def train_place(
     resume: bool = False,
     report: Callable[[StepReport], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    on_device: DeviceTexture | None = None,
+    on_device: ViewSource | None = None,
 ) -> TrainedPlace:
     """Learn to tell the places of a map apart; every cell with views to learn from is a class."""
     sampler = place_sampler(texture, recipe)
     order = order or sampler.order()
     sampler.use(order)
     network, record = build_place_network(recipe.place_network, recipe.head, order, seed=recipe.seed)
-    source = on_device or DeviceTexture(texture, device)
+    source = on_device or source_on(texture, device)
     imprint(network, sampler, recipe, source)
     job = place_job(recipe, network, sampler, source, _details(texture, recipe, order))
     done = train(
@@ -93,7 +93,7 @@ def place_sampler(texture: Texture, recipe: Recipe) -> PlaceSampler:
 
 
 @torch.no_grad()
-def imprint(network: PlaceNetwork, sampler: PlaceSampler, recipe: Recipe, source: DeviceTexture) -> None:
+def imprint(network: PlaceNetwork, sampler: PlaceSampler, recipe: Recipe, source: ViewSource) -> None:
     """Let each cell's prototype start where views of the cell lie, if the recipe says so.
 
     An embedder that has learned elsewhere already sets places apart; prototypes at random would first have to
@@ -138,7 +138,7 @@ def place_job(
     recipe: Recipe,
     network: PlaceNetwork,
     sampler: PlaceSampler,
-    source: DeviceTexture,
+    source: ViewSource,
     details: dict[str, Any],
 ) -> Job:
     """What the loop needs to train the place network on a map."""
