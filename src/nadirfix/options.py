@@ -220,6 +220,7 @@ class LocateOptions:
     retrieve: int = 10
     weighted: bool = True  # False: the nearest reference alone is the answer
     outlier_share: float = 0.4
+    keep_on_line: bool = True  # candidates on the line between agreeing and not: kept, as published
     weight_epsilon: float = 1e-8
     max_pixels: int = 200_000_000
     min_side_px: int = 32  # below this there is nothing to see
@@ -253,12 +254,12 @@ RECIPES: dict[str, Recipe] = {
             mix_blocks=2, mix_channels=64,
         ),
         altitude_training=TrainOptions(
-            schedule="budget", budget_steps=200, batch=32, extractor_rate=3e-4, altitude_step_m=0.0,
+            schedule="budget", budget_steps=60, batch=32, extractor_rate=3e-4, altitude_step_m=0.0,
             validation_views=128,
         ),
         place_training=TrainOptions(
-            schedule="budget", budget_steps=300, batch=32, extractor_rate=1e-4, steps_per_epoch=1,
-            validation_views=128,
+            schedule="budget", budget_steps=150, batch=32, extractor_rate=3e-4, classifier_rate=1e-3,
+            steps_per_epoch=1, imprint_views=6, validation_views=128,
         ),
     ),
 }  # fmt: skip

@@ -15,6 +15,8 @@ __all__ = ["Fused", "agreeing", "fuse", "shares", "standardised"]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+_SOLVED, _ON_THE_LINE = 1e-10, 1e-7
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fused:
@@ -29,7 +31,7 @@ def fuse(candidates: Candidates, options: LocateOptions) -> Fused:
     kept = _only_first(len(candidates))
     if options.weighted:
         places_m = np.column_stack([candidates.east_m, candidates.north_m])
-        kept = agreeing(places_m, outlier_share=options.outlier_share)
+        kept = agreeing(places_m, outlier_share=options.outlier_share, keep_on_line=options.keep_on_line)
     weights = shares(candidates.distance, kept, epsilon=options.weight_epsilon)
     first = candidates.point(0)
     # Relative to the first candidate: northings are millions of metres, and their digits are needed.
@@ -38,18 +40,20 @@ def fuse(candidates: Candidates, options: LocateOptions) -> Fused:
     return Fused(first.moved(east_m, north_m), weights)
 
 
-def agreeing(places_m: Floats, *, outlier_share: float) -> Flags:
+def agreeing(places_m: Floats, *, outlier_share: float, keep_on_line: bool) -> Flags:
     """Which places (a row each) lie with the others; if none does, only the first, which is the nearest.
 
-    A one-class support vector machine draws the line. Equal places, and a single one, agree.
+    A one-class support vector machine draws the line. Equal places, and a single one, agree. Some places lie
+    exactly on the line; the machine is solved to the last digit, so that chance does not decide about them.
     """
     if np.all(places_m == places_m[0]):
         return np.ones(len(places_m), np.bool_)
     from sklearn.svm import OneClassSVM
 
     scaled = standardised(places_m)
-    machine = OneClassSVM(kernel="rbf", nu=outlier_share, gamma="scale").fit(scaled)
-    kept: Flags = machine.decision_function(scaled) >= 0
+    machine = OneClassSVM(kernel="rbf", nu=outlier_share, gamma="scale", tol=_SOLVED).fit(scaled)
+    decision = machine.decision_function(scaled)
+    kept: Flags = decision >= -_ON_THE_LINE if keep_on_line else decision > _ON_THE_LINE
     return kept if kept.any() else _only_first(len(places_m))
 
 
