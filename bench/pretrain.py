@@ -64,7 +64,7 @@ def main() -> None:
     if "place" in given.learn:
         results["place"] = learn_place(maps[: given.worlds], maps[given.worlds :], recipe, given)
     print(json.dumps(results, indent=2))
-    (given.out / f"pretrain-{'-'.join(given.learn)}.json").write_text(json.dumps(results, indent=2))
+    record.record(f"pretrain_{given.recipe}_{'_'.join(given.learn)}", results, given.out)
 
 
 def arguments() -> argparse.Namespace:
