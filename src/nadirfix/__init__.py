@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nadirfix.bundle import Bundle
     from nadirfix.camera import Camera
     from nadirfix.errors import (
         BundleError,
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
     )
     from nadirfix.geo.geomap import GeoMap
     from nadirfix.geo.texture import Texture
+    from nadirfix.offline import build_bundle
+    from nadirfix.online import locate
     from nadirfix.options import LocateOptions, Recipe, load_recipe
     from nadirfix.types import AltitudeEstimate, Candidates, Fix, Point, View
 
 __all__ = [
     "AltitudeEstimate",
+    "Bundle",
     "BundleError",
     "Camera",
     "Candidates",
@@ -39,12 +43,15 @@ __all__ = [
     "TrainingError",
     "View",
     "WeightsError",
+    "build_bundle",
     "load_recipe",
+    "locate",
 ]
 
 __version__ = "0.1.0"
 
 _NAMES_BY_HOME = {
+    "bundle": ("Bundle",),
     "camera": ("Camera",),
     "errors": (
         "BundleError",
@@ -57,6 +64,8 @@ _NAMES_BY_HOME = {
     ),
     "geo.geomap": ("GeoMap",),
     "geo.texture": ("Texture",),
+    "offline": ("build_bundle",),
+    "online": ("locate",),
     "options": ("LocateOptions", "Recipe", "load_recipe"),
     "types": ("AltitudeEstimate", "Candidates", "Fix", "Point", "View"),
 }

@@ -224,16 +224,15 @@ class LocateOptions:
     weight_epsilon: float = 1e-8
     max_pixels: int = 200_000_000
     min_side_px: int = 32  # below this there is nothing to see
-    threads: int = 0  # 0: one per core
 
     def __post_init__(self) -> None:
-        counts_ok = self.cells >= 0 and self.retrieve >= 1 and self.threads >= 0
+        counts_ok = self.cells >= 0 and self.retrieve >= 1
         if not (counts_ok and 0 < self.outlier_share <= 1 and self.weight_epsilon > 0):
             raise InputError(
                 "options.invalid",
                 "these options cannot place a photo",
                 seen=f"{self}",
-                do="give cells and threads from 0, retrieve from 1, outlier_share in (0, 1], epsilon above 0",
+                do="give cells from 0, retrieve from 1, outlier_share in (0, 1], epsilon above 0",
             )
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tests.photos import corners, encoded
 
 from nadirfix.errors import InputError
 from nadirfix.image.decode import decode
+from tests.photos import corners, encoded
 
 LIMIT = 1_000_000
 

@@ -270,7 +270,7 @@ def test_size_limit_is_the_option_s() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"cells": -1}, {"retrieve": 0}, {"threads": -1},
+        {"cells": -1}, {"retrieve": 0},
         {"outlier_share": 0.0}, {"outlier_share": 1.1}, {"weight_epsilon": 0.0},
     ],
 )  # fmt: skip

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image
 from PIL.TiffImagePlugin import IFDRational
-from tests.photos import corners, encoded, exif, jpeg, rational, xmp_attributes, xmp_elements
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.errors import InputError
@@ -16,6 +15,7 @@ from nadirfix.image.decode import decode
 from nadirfix.image.stamp import encode_jpeg
 from nadirfix.image.tags import PhotoTags, choose_camera, read_tags
 from nadirfix.types import Point, View
+from tests.photos import corners, encoded, exif, jpeg, rational, xmp_attributes, xmp_elements
 
 TAG = ExifTags.Base
 

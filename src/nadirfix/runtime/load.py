@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from nadirfix.errors import BundleError
-from nadirfix.options import LocateOptions
 from nadirfix.runtime.network import Network
 from nadirfix.runtime.onnx import OnnxNetwork
 
 __all__ = ["load_network"]
 
-#: The one home of the default is the options; a bundle opened on its own takes the same.
-_THREADS = LocateOptions().threads
+#: What the library takes as "one thread per core".
+_EVERY_CORE = 0
 
 
-def load_network(path: Path, *, threads: int = _THREADS) -> Network:
+def load_network(path: Path, *, threads: int = _EVERY_CORE) -> Network:
     """The network in this file, ready to run on so many threads (0: one per core)."""
     if not path.is_file():
         raise BundleError(
