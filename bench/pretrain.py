@@ -34,7 +34,7 @@ from nadirfix.nn.ground import Ground
 from nadirfix.nn.loop import StepReport, train
 from nadirfix.nn.mixvpr import descriptor
 from nadirfix.nn.render import DeviceTexture
-from nadirfix.nn.start import save_embedder
+from nadirfix.nn.start import save_embedder, start_embedder
 from nadirfix.nn.turns import in_turns
 from nadirfix.nn.views import Views
 from nadirfix.nn.weights import load_encoder
@@ -80,6 +80,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--batch", type=int, default=256)
     options.add_argument("--turn-deg", type=float, default=180.0, help="how far two looks may be turned")
     options.add_argument("--shift-m", type=float, default=ContrastOptions().shift_m)
+    options.add_argument("--start", default="", help="an embedder of places to go on from")
     options.add_argument("--held-out", type=int, default=2, help="worlds to measure on")
     options.add_argument("--learn", nargs="+", default=["altitude", "place"])
     options.add_argument("--processes", type=int, default=os.cpu_count() or 2)
@@ -152,8 +153,9 @@ def learn_place(
     recipe = dataclasses.replace(recipe, place_training=training)
     altitude_m = canonical_altitude_m(recipe.references, AltitudeBins.from_options(recipe.bins))
     with seeded(given.seed):
-        encoder, record = load_encoder(recipe.place_network)
-        embedder = Embedder(encoder, recipe.place_network, record)
+        encoder, weights = load_encoder(recipe.place_network)
+        embedder = Embedder(encoder, recipe.place_network, weights)
+    start_embedder(embedder, given.start, weights)
     jobs = [contrast_job(m, recipe, embedder, altitude_m=altitude_m) for m in maps]
     done = train(in_turns(jobs), training, device=given.device, report=teller())
     save_embedder(embedder, given.out / f"{recipe.name}-place.safetensors", said(given, done.steps))
@@ -204,6 +206,7 @@ def said(given: argparse.Namespace, steps: int) -> dict[str, str]:
     command += (
         f" --gsd-m {given.gsd_m:g} --seconds {given.seconds:g} --batch {given.batch} --seed {given.seed}"
     )
+    command += f" --start {given.start}" if given.start else ""
     data = f"procedural worlds of seeds {FIRST_TRAINING_SEED} to {FIRST_TRAINING_SEED + given.worlds - 1}"
     return {"licence": "Apache-2.0", "data": data, "command": command, "commit": commit, "steps": str(steps)}
 
