@@ -7,6 +7,7 @@ share and makes the median over all photos worse; it is left out only where a nu
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -71,6 +72,7 @@ def metrics(
 ) -> dict[str, Any]:
     """Everything ``metrics.json`` says about one set of answers."""
     whole = measures(records)
+    whole["error_codes"] = dict(Counter(record.error["code"] for record in records if record.error))
     whole["by_altitude"] = by_altitude(records)
     whole["timings_ms"] = _timings_ms(records)
     return whole | {"peak_rss_mb": peak_rss_mb, "exif_pose": exif_pose}

@@ -90,6 +90,9 @@ def _say(told: Mapping[str, Any], out: Path, *, quiet: bool) -> None:
         print_comparison(told["comparison"])
         if "ablation" in told:
             print_ablation(told["ablation"])
+    if told["errors"]:
+        codes = ", ".join(f"{code} {count} times" for code, count in told["error_codes"].items())
+        remark(f"{told['errors']} photos could not be used: {codes}", quiet=quiet)
     remark(f"look at {out / 'report.html'}", quiet=quiet)
 
 

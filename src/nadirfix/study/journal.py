@@ -67,11 +67,19 @@ class Journal:
         """One line's answers; None when it was cut short, or is about a photo nobody asks for now."""
         name = line["photo"] or ""
         row = self._rows.get(name)
+        if row is None:
+            return None
         try:
-            plain = json.loads(line["answers"] or "") if row else {}
-            return {way: answer_from_plain(p, name, row) for way, p in plain.items()} if row else None
+            plain = json.loads(line["answers"] or "")
+            answers = {way: answer_from_plain(p, name, row) for way, p in plain.items()}
         except (ValueError, KeyError, TypeError):
             return None
+        return None if any(map(_ours, answers.values())) else answers
+
+
+def _ours(record: QueryRecord) -> bool:
+    """Whether a fault of our own was in the way: then the photo is worth asking about again."""
+    return record.error is not None and record.error["code"] == "internal.error"
 
 
 def _cells(name: str, answers: Answers) -> dict[str, Any]:

@@ -86,7 +86,20 @@ def answer_all(
             journal.add(name, known[name])
             progress(stage, len(known), len(rows))
     journal.finish(known)
+    _check_not_all_ours(known)
     return known
+
+
+def _check_not_all_ours(known: Mapping[str, Answers]) -> None:
+    """A fault that meets every photo is no property of the photos: say so instead of measuring it."""
+    errors = [record.error for answers in known.values() for record in answers.values()]
+    if errors and all(error and error["code"] == "internal.error" for error in errors):
+        raise NadirfixError(
+            "internal.error",
+            "not one photo could be placed, and not through any fault of theirs",
+            seen=str((errors[0] or {}).get("message")),
+            do="report it; --resume asks about these photos again",
+        )
 
 
 def columns_of(

@@ -11,7 +11,7 @@ import rasterio
 
 from nadirfix.bundle import Bundle
 from nadirfix.datasets import read_queries
-from nadirfix.errors import InputError, OutputError
+from nadirfix.errors import InputError, NadirfixError, OutputError
 from nadirfix.evaluate import measures
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
@@ -137,11 +137,27 @@ def test_one_bad_photo_never_stops_the_rest(tiny_bundle, tiny_photos, tmp_path):
     (photos / "photos" / "000002.jpg").write_bytes(b"not a photo")
     done = nadirfix("evaluate", photos, "--bundle", tiny_bundle, "--out", tmp_path / "out", "--quiet")
     assert done.returncode == 2  # all were handled, one was bad
+    assert json.loads(done.stdout)["error_codes"] == {"photo.unreadable": 1}
     told = json.loads((tmp_path / "out" / "metrics.json").read_text())
     assert (told["queries"], told["answered"], told["errors"]) == (6, 5, 1)
     bad = lines(tmp_path / "out" / "queries.csv")[2]
     assert (bad["status"], bad["code"], bad["error_m"]) == ("error", "photo.unreadable", "")
     assert "photo.unreadable" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_fault_of_ours_is_said_aloud_and_asked_again(tiny_bundle, tiny_photos, tmp_path, monkeypatch):
+    """Every photo fails for a reason that is not theirs: an error, not a table of zeros; then it goes on."""
+
+    def broken(_photo, **_settings):
+        raise AttributeError("half an update")
+
+    locator, rows = Locator(bundle=Bundle.load(tiny_bundle)), read_queries(tiny_photos)
+    with monkeypatch.context() as patch, pytest.raises(NadirfixError, match="half an update"):
+        patch.setattr(run, "locate", broken)
+        run_evaluation(rows, locator, tmp_path / "out", folder=tiny_photos)
+    assert not (tmp_path / "out" / "metrics.json").exists()
+    told = run_evaluation(rows, locator, tmp_path / "out", folder=tiny_photos, resume=True)
+    assert (told["answered"], told["errors"]) == (6, 0)
 
 
 def test_names_that_hold_the_truth(tiny_bundle, tiny_photos, tmp_path):
