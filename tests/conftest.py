@@ -4,6 +4,10 @@ import os
 
 from hypothesis import settings
 
+# Threads that spin while they wait make two busy workers many times slower.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("GOMP_SPINCOUNT", "0")
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers already fill the cores; threads on top of them only get in each other's way.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -7,7 +7,7 @@ import pytest
 
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.options import HeadOptions
-from nadirfix.place.classify import CellVoter
+from nadirfix.place.classify import CellVoter, log_odds
 
 GRID = Grid(100.0, 2)
 CELLS = [(4000 + i, 55000 + j) for i in range(5) for j in range(3)]
@@ -88,3 +88,26 @@ def test_half_precision_prototypes_name_the_same_cell() -> None:
 def test_prototypes_must_match_the_class_order() -> None:
     with pytest.raises(ValueError, match="one prototype per class"):
         CellVoter(tables(0)[:-1], ORDER, HeadOptions())
+
+
+def test_odds_against_high_precision() -> None:
+    rng = np.random.default_rng(8)
+    for scale in (1.0, 30.0, 300.0):
+        logits = rng.normal(size=9) * scale
+        exact = []
+        for i, logit in enumerate(logits):
+            others = np.sort(np.delete(logits, i))[::-1].astype(np.longdouble)
+            exact.append(float(np.longdouble(logit) - (others[0] + np.log(np.exp(others - others[0]).sum()))))
+        np.testing.assert_allclose(log_odds(logits), exact, rtol=1e-9, atol=1e-9)
+    assert log_odds(np.array([3.0])).tolist() == [np.inf]
+
+
+def test_the_surer_group_wins_where_both_probabilities_are_one() -> None:
+    """Scores this sharp round to a probability of one in both groups; the second is surer by far."""
+    grid = Grid(100.0, 2)
+    order = ClassOrder.from_cells(grid, [(0, 0), (2, 0), (1, 0), (3, 0)])
+    sure, unsure = np.array([1.0, 0.0]), np.array([0.6, 0.8])
+    voter = CellVoter([[unsure, -unsure], [sure, -sure]], order, HeadOptions(kind="qamc", scale=100.0))
+    ranking = voter.top(np.array([5.0, 0.0]), 2)
+    assert ranking.probability.tolist() == [1.0, 1.0]
+    assert ranking.group.tolist() == [1, 0]

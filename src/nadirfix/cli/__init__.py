@@ -41,6 +41,9 @@ def main() -> int:
     """Run the command line; every failure ends in one clear line and its own exit number."""
     # Large photos are expected here; decode() has a limit of its own, named in pixels.
     warnings.filterwarnings("ignore", message="Image size .* exceeds limit")
+    # Threads that spin while they wait make training many times slower beside any other busy process.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")
     try:
         app()
     except SystemExit as end:

@@ -12,7 +12,7 @@ from nadirfix.geo.grid import ClassOrder
 from nadirfix.nn.probability import softmax
 from nadirfix.options import HeadOptions
 
-__all__ = ["CellRanking", "CellVoter"]
+__all__ = ["CellRanking", "CellVoter", "log_odds"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,19 +43,40 @@ class CellVoter:
 
     def probabilities(self, embedding: ArrayLike) -> list[Floats]:
         """One array per group: the probability of each of its cells, adding up to one in every group."""
+        return [softmax(score) for score in self._scores(embedding)]
+
+    def _scores(self, embedding: ArrayLike) -> list[Floats]:
+        """One array per group: the logit of each of its cells."""
         vector = np.asarray(embedding, np.float32)
         if self.head.kind == "ce":
-            return [softmax(vector @ table.T) for table in self._tables]
-        return [softmax(self.head.scale * (_unit(vector) @ table.T)) for table in self._tables]
+            return [np.asarray(vector @ table.T, np.float64) for table in self._tables]
+        return [np.asarray(self.head.scale * (_unit(vector) @ table.T), np.float64) for table in self._tables]
 
     def top(self, embedding: ArrayLike, count: int) -> CellRanking:
-        """The likeliest cells over all groups; of equals, the one that comes first in the class order."""
-        shares = self.probabilities(embedding)
+        """The likeliest cells over all groups; of equals, the one that comes first in the class order.
+
+        Sorted by their odds: with sharp scores the best of every group has a probability that is one to
+        the last digit, and the odds still tell which of them is surer.
+        """
+        scores = self._scores(embedding)
+        shares = [softmax(score) for score in scores]
+        best = np.argsort(-np.concatenate([log_odds(score) for score in scores]), kind="stable")[:count]
         every = np.concatenate(shares)
-        best = np.argsort(-every, kind="stable")[:count]
         group = np.repeat(np.arange(len(shares)), self.order.sizes)[best]
         index = np.concatenate([np.arange(size) for size in self.order.sizes])[best]
         return CellRanking(np.concatenate(self.order.cells)[best], group, index, every[best])
+
+
+def log_odds(logits: Floats) -> Floats:
+    """Logarithm of p / (1 − p) for the softmax of each logit, exact also where p is one to the last digit."""
+    if logits.size == 1:
+        return np.full(1, np.inf)
+    best = int(np.argmax(logits))
+    shares = softmax(logits)
+    with np.errstate(divide="ignore"):
+        odds = np.log(shares) - np.log1p(-shares)
+    odds[best] = logits[best] - np.logaddexp.reduce(np.delete(logits, best))
+    return np.asarray(odds, np.float64)
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
