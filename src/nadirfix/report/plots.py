@@ -52,7 +52,7 @@ def error_curve(columns: Mapping[str, Sequence[QueryRecord]]) -> str:
         axes.set_xlim(left=_SHORTEST_M)
         axes.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
         axes.grid(True, which="major")
-        axes.legend(loc="upper left", fontsize=9.5)
+        axes.legend(loc="lower left", fontsize=9, ncols=2, bbox_to_anchor=(-0.02, 1.0))
 
     return _svg(draw, "Share of photos placed within a distance, on a logarithmic scale of metres")
 
@@ -79,7 +79,8 @@ def accuracy_by_altitude(bands: Sequence[Mapping[str, Any]]) -> str:
         axes.set_xlabel("true altitude, metres (below: photos)")
         axes.grid(True, axis="y")
         axes.set_axisbelow(True)
-        axes.legend(loc="lower center", fontsize=9.5, ncols=3, bbox_to_anchor=(0.5, 1.0))
+        axes.tick_params(axis="x", labelsize=9)
+        axes.legend(loc="lower left", fontsize=9, ncols=3, bbox_to_anchor=(-0.02, 1.0))
 
     return _svg(draw, "Share of photos placed within 100, 50 and 25 metres by band of true altitude")
 
