@@ -35,7 +35,7 @@ check: setup ## Lint, formatting, types and contract tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict src
-	$(BIN)/python -m pytest tests/contract $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/contract -m 'not slow' $(PYTEST_ARGS)
 
 test: setup ## Every test, on two cores
 	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from sources import BIN, ROOT
 
+pytestmark = pytest.mark.slow  # `make test` runs them, `make check` does not wait for them
+
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 RUNS = {"bash", "python"}
 SHOWN = {"text", "toml", "json", "csv"}
