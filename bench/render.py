@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import cv2
@@ -29,6 +31,7 @@ from nadirfix.geo.pack import pack_texture
 from nadirfix.types import View
 
 GSD_M = 0.5
+PATCH_PX = 2048
 SIZES_PX = {"4 km2": (4000, 4000), "100 km2": (20_000, 20_000), "250 km2": (40_000, 25_000)}
 PICTURES = {"224x224": (224, 224), "448x336": (448, 336), "2048x1536": (2048, 1536)}
 ALTITUDES_M = (100.0, 700.0)
@@ -62,28 +65,26 @@ def main() -> None:
 
 
 def write_map(path: Path, width: int, height: int) -> Path:
-    """A tiled JPEG GeoTIFF with overviews: noise at every scale, different everywhere."""
+    """A tiled JPEG GeoTIFF with overviews: detail at every scale."""
     settings = {"driver": "GTiff", "dtype": "uint8", "count": 3, "crs": "EPSG:32633", "tiled": True}
     place = {"transform": Affine(GSD_M, 0, 400_000, 0, -GSD_M, 5_400_000)}
     packing = {"compress": "jpeg", "photometric": "ycbcr", "blockxsize": 512, "blockysize": 512}
     with rasterio.open(path, "w", width=width, height=height, **settings, **place, **packing) as out:
-        for top in range(0, height, 2048):
-            for left in range(0, width, 2048):
-                shape = min(2048, height - top), min(2048, width - left)
-                out.write(
-                    np.moveaxis(noise(shape, top * width + left), -1, 0),
-                    window=Window(left, top, *shape[::-1]),
-                )
+        for k, (top, left) in enumerate(product(range(0, height, PATCH_PX), range(0, width, PATCH_PX))):
+            rows, cols = min(PATCH_PX, height - top), min(PATCH_PX, width - left)
+            patch = np.rot90(noise(k % 4), k // 4 % 4)[:rows, :cols]
+            out.write(np.moveaxis(patch, -1, 0), window=Window(left, top, cols, rows))
         out.build_overviews([2, 4, 8, 16, 32], Resampling.average)
     return path
 
 
-def noise(shape: tuple[int, int], seed: int) -> np.ndarray:
+@cache
+def noise(seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    total = np.full((*shape, 3), 127, np.float32)
+    total = np.full((PATCH_PX, PATCH_PX, 3), 127, np.float32)
     for octave in (2, 8, 32, 128):
-        small = rng.normal(size=(shape[0] // octave + 2, shape[1] // octave + 2, 3)).astype(np.float32)
-        total += 14 * cv2.resize(small, shape[::-1], interpolation=cv2.INTER_LINEAR)
+        small = rng.normal(size=(PATCH_PX // octave, PATCH_PX // octave, 3)).astype(np.float32)
+        total += 14 * cv2.resize(small, (PATCH_PX, PATCH_PX), interpolation=cv2.INTER_LINEAR)
     return np.clip(total, 0, 255).astype(np.uint8)
 
 
