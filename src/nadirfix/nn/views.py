@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
+from nadirfix.geo.pose import Poses, ground_from_pixels
 from nadirfix.types import Point, View
 
 __all__ = ["Views", "ground_from_pixel", "half_extent_m"]
@@ -70,12 +71,8 @@ class Views:
 
 def ground_from_pixel(views: Views, camera: Camera, size: tuple[int, int]) -> Floats:
     """For each view, the homography from output pixels to metres east and north of the frame centre."""
-    rays = _lean(views) @ _axes(views) @ _ray_from_pixel(camera, size)
-    slope = views.altitude_m * np.tan(np.radians(views.tilt_deg))
-    toward = np.radians(views.tilt_toward_deg)
-    centre = slope[:, None] * np.stack([np.sin(toward), np.cos(toward)], axis=1)
-    ground = views.altitude_m[:, None, None] * rays[:, :2] + centre[:, :, None] * rays[:, 2:]
-    return np.concatenate([ground, -rays[:, 2:]], axis=1)
+    poses = Poses(views.altitude_m, views.heading_deg, views.tilt_deg, views.tilt_toward_deg)
+    return ground_from_pixels(poses, camera, size)
 
 
 def half_extent_m(camera: Camera, altitude_m: Floats, heading_deg: Floats) -> tuple[Floats, Floats]:
@@ -83,30 +80,3 @@ def half_extent_m(camera: Camera, altitude_m: Floats, heading_deg: Floats) -> tu
     across, along = (0.5 * n * altitude_m for n in camera.footprint_m(1.0))
     cos, sin = np.abs(np.cos(np.radians(heading_deg))), np.abs(np.sin(np.radians(heading_deg)))
     return across * cos + along * sin, across * sin + along * cos
-
-
-def _axes(views: Views) -> Floats:
-    """Columns: east-north-up directions of right, down and into the picture."""
-    heading = np.radians(views.heading_deg)
-    cos, sin, zero = np.cos(heading), np.sin(heading), np.zeros(len(views))
-    return np.stack([cos, -sin, zero, -sin, -cos, zero, zero, zero, zero - 1], axis=1).reshape(-1, 3, 3)
-
-
-def _lean(views: Views) -> Floats:
-    """Rotations that lean straight down towards a compass direction."""
-    angle, toward = np.radians(views.tilt_deg), np.radians(views.tilt_toward_deg)
-    x, y, zero = np.cos(toward), -np.sin(toward), np.zeros(len(views))
-    cross = np.stack([zero, zero, y, zero, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
-    sin, rest = np.sin(angle)[:, None, None], (1 - np.cos(angle))[:, None, None]
-    return np.asarray(np.eye(3) + sin * cross + rest * cross @ cross)
-
-
-def _ray_from_pixel(camera: Camera, size: tuple[int, int]) -> Floats:
-    seen = camera.resized(*size)
-    return np.array(
-        [
-            [1 / seen.fx_px, 0.0, -size[0] / 2 / seen.fx_px],
-            [0.0, 1 / seen.fy_px, -size[1] / 2 / seen.fy_px],
-            [0.0, 0.0, 1.0],
-        ]
-    )
