@@ -77,7 +77,7 @@ def take_photos(path: Path) -> list[bytes]:
 
 
 def build(folder: Path, name: str) -> Bundle:
-    """A bundle of the recipe's size and shape, untrained, with a third of the headings."""
+    """A bundle with the recipe's networks, untrained, and one reference in twelve: those take longest to make."""
     target = folder / f"{name}.nadir"
     return build_bundle(folder / "world" / "old.tif", target, recipe=at_random(RECIPES[name]), train=False)
 
@@ -87,7 +87,7 @@ def at_random(recipe: Recipe) -> Recipe:
         field: dataclasses.replace(getattr(recipe, field), weights="random", start="")
         for field in ("altitude_network", "place_network")
     }
-    few = dataclasses.replace(recipe.references, headings=4)
+    few = dataclasses.replace(recipe.references, stride_m=130.0, headings=4)
     return dataclasses.replace(recipe, references=few, **networks)
 
 
