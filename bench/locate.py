@@ -77,7 +77,7 @@ def take_photos(path: Path) -> list[bytes]:
 
 
 def build(folder: Path, name: str) -> Bundle:
-    """A bundle with the recipe's networks, untrained, and one reference in twelve: those take longest to make."""
+    """A bundle with the recipe's networks, untrained, and one reference in twelve: they take longest."""
     target = folder / f"{name}.nadir"
     return build_bundle(folder / "world" / "old.tif", target, recipe=at_random(RECIPES[name]), train=False)
 
