@@ -128,7 +128,7 @@ def test_every_parameter_learns() -> None:
 
 @pytest.mark.parametrize("kind", ["pixels", "spectrum"])
 def test_normalisation_is_inside_the_network(kind: str) -> None:
-    options = replace(TINY.altitude_network, input=kind, width_px=64, height_px=48)
+    options = replace(TINY.altitude_network, input=kind, width_px=64, height_px=48, start="")
     net, record = build_altitude_network(options, BINS, seed=0)
     said = preprocessing(options, record)
     inputs = torch.rand(2, 3, 48, 64) * 255
