@@ -38,7 +38,7 @@ check: setup ## Lint, formatting, types and contract tests
 	$(BIN)/python -m pytest tests/contract -m 'not slow' $(PYTEST_ARGS)
 
 test: setup ## Every test, on two cores
-	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
 bench: setup ## Every benchmark; results go to bench/results
 	set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done
