@@ -29,7 +29,7 @@ Floats = NDArray[np.float32]
 Halves = NDArray[np.float16]
 
 #: References are drawn this much finer than the network looks and then made smaller by area, as photos are.
-#: Drawn at the network's size they had half a photo's fine detail (variance of the Laplacian, 0.3 m map).
+#: Drawn at the network's size they would have less fine detail than a photo reduced to it.
 _FINER = 2
 
 #: Views per piece: always the same, because a network's last digits may depend on how many it sees at once.
