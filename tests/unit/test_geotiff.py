@@ -48,6 +48,15 @@ def test_overviews_are_averages(tmp_path):
     assert np.abs(half - means).mean() < 2.5
 
 
+def test_the_bytes_do_not_depend_on_who_used_gdal_before(tmp_path):
+    """A reader's small cache outlives it; with it GDAL codes tiles twice, and the file grows and worsens."""
+    pixels = np.random.default_rng(0).integers(0, 255, (1500, 1500, 3), dtype=np.uint8)
+    write_geotiff(tmp_path / "before.tif", pixels, affine=AFFINE, epsg=32633)
+    with rasterio.Env(GDAL_CACHEMAX=2_000_000):
+        write_geotiff(tmp_path / "after.tif", pixels, affine=AFFINE, epsg=32633)
+    assert (tmp_path / "after.tif").read_bytes() == (tmp_path / "before.tif").read_bytes()
+
+
 def test_a_rotated_transform_survives(tmp_path):
     turned = (0.4, 0.3, 452_000.0, 0.3, -0.4, 5_412_000.0)
     write_geotiff(tmp_path / "map.tif", ground(300, 200), affine=turned, epsg=32719)

@@ -14,7 +14,8 @@ __all__ = ["write_geotiff"]
 
 _TILE_PX = 512
 _QUALITY = 95
-_STRIP_PX = 2048
+_CACHE_ROWS = 6  # rows of tiles GDAL may hold: one being written and those its overviews are made of
+_LEAST_CACHE_BYTES = 256_000_000
 
 Affine = tuple[float, float, float, float, float, float]
 
@@ -36,17 +37,26 @@ def _encoded(pixels: NDArray[np.uint8], affine: Affine, epsg: int) -> bytes:
     from rasterio.enums import Resampling
     from rasterio.io import MemoryFile
 
-    quality = {"JPEG_QUALITY_OVERVIEW": str(_QUALITY), "PHOTOMETRIC_OVERVIEW": "YCBCR"}
-    with rasterio.Env(GDAL_NUM_THREADS="ALL_CPUS", **quality), MemoryFile() as memory:
+    with rasterio.Env(**_settings(pixels.shape[1])), MemoryFile() as memory:
         with memory.open(**_profile(pixels, affine, epsg)) as sink:
-            for row in range(0, pixels.shape[0], _STRIP_PX):
-                strip = np.moveaxis(pixels[row : row + _STRIP_PX], 2, 0)
+            for row in range(0, pixels.shape[0], _TILE_PX):
+                strip = np.moveaxis(pixels[row : row + _TILE_PX], 2, 0)
                 sink.write(strip, window=((row, row + strip.shape[1]), (0, strip.shape[2])))
         levels = _levels(pixels.shape)
         if levels:
             with rasterio.open(memory.name, "r+") as sink:
                 sink.build_overviews(levels, Resampling.average)
         return bytes(memory.getbuffer())
+
+
+def _settings(width_px: int) -> dict[str, Any]:
+    """GDAL's settings; its cache outlives whoever set it, and a small one has tiles coded twice, each time worse."""
+    return {
+        "GDAL_NUM_THREADS": "ALL_CPUS",
+        "GDAL_CACHEMAX": max(_LEAST_CACHE_BYTES, _CACHE_ROWS * _TILE_PX * width_px * 3),
+        "JPEG_QUALITY_OVERVIEW": str(_QUALITY),
+        "PHOTOMETRIC_OVERVIEW": "YCBCR",
+    }
 
 
 def _profile(pixels: NDArray[np.uint8], affine: Affine, epsg: int) -> dict[str, Any]:
