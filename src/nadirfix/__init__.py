@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nadirfix.offline import build_bundle
     from nadirfix.online import locate
     from nadirfix.options import LocateOptions, Recipe, load_recipe
-    from nadirfix.types import AltitudeEstimate, Candidates, Fix, Point, View
+    from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis, Point, View
 
 __all__ = [
     "AltitudeEstimate",
@@ -32,6 +32,7 @@ __all__ = [
     "Candidates",
     "Fix",
     "GeoMap",
+    "Hypothesis",
     "InputError",
     "LocateOptions",
     "MapError",
@@ -67,7 +68,7 @@ _NAMES_BY_HOME = {
     "offline": ("build_bundle",),
     "online": ("locate",),
     "options": ("LocateOptions", "Recipe", "load_recipe"),
-    "types": ("AltitudeEstimate", "Candidates", "Fix", "Point", "View"),
+    "types": ("AltitudeEstimate", "Candidates", "Fix", "Hypothesis", "Point", "View"),
 }
 _HOME = {name: home for home, names in _NAMES_BY_HOME.items() for name in names}
 

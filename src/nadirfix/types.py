@@ -18,7 +18,7 @@ from nadirfix.errors import InputError
 if TYPE_CHECKING:
     import pyproj
 
-__all__ = ["AltitudeEstimate", "Candidates", "Fix", "Point", "View", "is_utm", "utm_epsg"]
+__all__ = ["AltitudeEstimate", "Candidates", "Fix", "Hypothesis", "Point", "View", "is_utm", "utm_epsg"]
 
 Floats = NDArray[np.float64]
 
@@ -106,6 +106,14 @@ class View:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A view that may be the photo's, and how strongly it is believed; higher is likelier."""
+
+    view: View
+    score: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AltitudeEstimate:
     """How high, with the probability of every altitude class."""
@@ -185,66 +193,15 @@ class Fix:
 
     def to_dict(self) -> dict[str, Any]:
         """One line of ``nadirfix locate``: every field is always there, unknown is null."""
-        place = self.position
-        lon, lat = place.lonlat if place else (None, None)
-        return {
-            "photo": self.photo,
-            "status": self.status,
-            "lon": lon,
-            "lat": lat,
-            "easting_m": place.east_m if place else None,
-            "northing_m": place.north_m if place else None,
-            "epsg": place.epsg if place else None,
-            "altitude_m": self.altitude_m,
-            "gsd_m": self.gsd_m,
-            "heading_deg": self.heading_deg,
-            "confidence": self.confidence,
-            "radius95_m": self.radius95_m,
-            "reason": self.reason,
-            "crop_clamped": self.crop_clamped,
-            "warnings": list(self.warnings),
-            "footprint": self._footprint(),
-            "candidates": self._candidate_rows(),
-            "timings_ms": dict(self.timings_ms),
-        }
+        from nadirfix.line import line_of
+
+        return line_of(self)
 
     def to_geojson(self) -> dict[str, Any]:
         """The fix, its footprint and its candidates as GeoJSON features, each with its ``role``."""
         from nadirfix.formats import geojson
 
         return geojson([self.to_dict()])
-
-    def _footprint(self) -> list[list[float]] | None:
-        """Longitude and latitude of the frame's corners: from the top left, against the clock."""
-        if self.position is None or self.footprint_m is None or self.heading_deg is None:
-            return None
-        sine, cosine = math.sin(math.radians(self.heading_deg)), math.cos(math.radians(self.heading_deg))
-        half_w, half_h = self.footprint_m[0] / 2, self.footprint_m[1] / 2
-        corners = [(-half_w, half_h), (-half_w, -half_h), (half_w, -half_h), (half_w, half_h)]
-        return [
-            list(self.position.moved(x * cosine + y * sine, y * cosine - x * sine).lonlat) for x, y in corners
-        ]
-
-    def _candidate_rows(self) -> list[dict[str, Any]]:
-        found = self.candidates
-        if found is None:
-            return []
-        return [self._candidate_row(found, i) for i in range(len(found))]
-
-    def _candidate_row(self, found: Candidates, i: int) -> dict[str, Any]:
-        place = found.point(i)
-        lon, lat = place.lonlat
-        return {
-            "rank": i + 1,
-            "lon": lon,
-            "lat": lat,
-            "easting_m": place.east_m,
-            "northing_m": place.north_m,
-            "heading_deg": float(found.heading_deg[i]),
-            "distance": float(found.distance[i]),
-            "weight": None if self.weights is None else float(self.weights[i]),
-            "cell": [int(v) for v in found.cell[i]],
-        }
 
 
 def is_utm(epsg: int) -> bool:

@@ -10,7 +10,7 @@ from sources import BIN, module_path, modules, room
 
 #: A room may import from the layers above it in this list, never from below.
 LAYERS = [
-    {"types", "errors", "options", "camera", "output", "manifest", "formats", "settings", "weights"},
+    {"types", "errors", "options", "camera", "output", "manifest", "formats", "line", "settings", "weights"},
     {"geo", "image"},
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},
@@ -25,6 +25,8 @@ RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 NEIGHBOURS = {
     ("types", "errors"),
     ("types", "formats"),
+    ("types", "line"),
+    ("line", "types"),  # what a fix looks like outside is not the noun's business
     ("formats", "errors"),
     ("camera", "errors"),
     ("options", "errors"),

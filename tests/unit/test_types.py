@@ -126,13 +126,20 @@ def test_fix_as_json_has_every_field_and_no_nan() -> None:
     assert (line["easting_m"], line["northing_m"], line["epsg"]) == (HERE.east_m, HERE.north_m, 32633)
     assert line["lon"] == pytest.approx(15, abs=1e-6)
     assert line["candidates"][0] | {"lon": 0, "lat": 0} == {
-        "rank": 1, "lon": 0, "lat": 0, "easting_m": HERE.east_m, "northing_m": HERE.north_m,
+        "rank": 1, "reference": 0, "lon": 0, "lat": 0, "easting_m": HERE.east_m, "northing_m": HERE.north_m,
         "heading_deg": 0.0, "distance": 0.1, "weight": 1.0, "cell": [5000, 46497],
     }  # fmt: skip
     nothing = Fix(photo="a.jpg", status="no_fix", position=None, reason="too dark").to_dict()
     assert set(nothing) == set(line)
     assert nothing["lon"] is None
     assert nothing["candidates"] == []
+
+
+def test_altitude_classes_are_there_where_the_altitude_was_estimated() -> None:
+    height = AltitudeEstimate(125.0, np.array([0.25, 0.75]), np.array([75.0, 125.0]))
+    line = Fix(photo="a.jpg", status="fix", position=HERE, altitude=height).to_dict()
+    assert line["altitude_classes"] == {"altitude_m": [75.0, 125.0], "probability": [0.25, 0.75]}
+    assert Fix(photo="a.jpg", status="fix", position=HERE).to_dict()["altitude_classes"] is None
 
 
 @pytest.mark.parametrize(

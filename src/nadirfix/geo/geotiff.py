@@ -50,7 +50,7 @@ def _encoded(pixels: NDArray[np.uint8], affine: Affine, epsg: int) -> bytes:
 
 
 def _settings(width_px: int) -> dict[str, Any]:
-    """GDAL's settings; its cache outlives whoever set it, and a small one has tiles coded twice, each time worse."""
+    """Its cache outlives whoever set it, and a small one has GDAL code tiles twice, each time worse."""
     return {
         "GDAL_NUM_THREADS": "ALL_CPUS",
         "GDAL_CACHEMAX": max(_LEAST_CACHE_BYTES, _CACHE_ROWS * _TILE_PX * width_px * 3),

@@ -1,0 +1,79 @@
+"""A fix as one line of JSON: every field is always there, unknown is null."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from nadirfix.types import AltitudeEstimate, Candidates, Fix
+
+__all__ = ["line_of"]
+
+
+def line_of(fix: Fix) -> dict[str, Any]:
+    """What ``nadirfix locate`` prints for this photo."""
+    place = fix.position
+    lon, lat = place.lonlat if place else (None, None)
+    return {
+        "photo": fix.photo,
+        "status": fix.status,
+        "lon": lon,
+        "lat": lat,
+        "easting_m": place.east_m if place else None,
+        "northing_m": place.north_m if place else None,
+        "epsg": place.epsg if place else None,
+        "altitude_m": fix.altitude_m,
+        "altitude_classes": _altitude_classes(fix.altitude),
+        "gsd_m": fix.gsd_m,
+        "heading_deg": fix.heading_deg,
+        "confidence": fix.confidence,
+        "radius95_m": fix.radius95_m,
+        "reason": fix.reason,
+        "crop_clamped": fix.crop_clamped,
+        "warnings": list(fix.warnings),
+        "footprint": _footprint(fix),
+        "candidates": _candidates(fix),
+        "timings_ms": dict(fix.timings_ms),
+    }
+
+
+def _altitude_classes(altitude: AltitudeEstimate | None) -> dict[str, list[float]] | None:
+    """How likely each altitude is; null where it was given and not estimated."""
+    if altitude is None:
+        return None
+    return {
+        "altitude_m": [float(a) for a in altitude.centers_m],
+        "probability": [float(p) for p in altitude.probabilities],
+    }
+
+
+def _footprint(fix: Fix) -> list[list[float]] | None:
+    """Longitude and latitude of the frame's corners: from the top left, against the clock."""
+    if fix.position is None or fix.footprint_m is None or fix.heading_deg is None:
+        return None
+    sine, cosine = math.sin(math.radians(fix.heading_deg)), math.cos(math.radians(fix.heading_deg))
+    half_w, half_h = fix.footprint_m[0] / 2, fix.footprint_m[1] / 2
+    corners = [(-half_w, half_h), (-half_w, -half_h), (half_w, -half_h), (half_w, half_h)]
+    return [list(fix.position.moved(x * cosine + y * sine, y * cosine - x * sine).lonlat) for x, y in corners]
+
+
+def _candidates(fix: Fix) -> list[dict[str, Any]]:
+    found = fix.candidates
+    return [] if found is None else [_candidate(fix, found, i) for i in range(len(found))]
+
+
+def _candidate(fix: Fix, found: Candidates, i: int) -> dict[str, Any]:
+    place = found.point(i)
+    lon, lat = place.lonlat
+    return {
+        "rank": i + 1,
+        "reference": int(found.reference[i]),
+        "lon": lon,
+        "lat": lat,
+        "easting_m": place.east_m,
+        "northing_m": place.north_m,
+        "heading_deg": float(found.heading_deg[i]),
+        "distance": float(found.distance[i]),
+        "weight": None if fix.weights is None else float(fix.weights[i]),
+        "cell": [int(v) for v in found.cell[i]],
+    }
