@@ -15,6 +15,7 @@ import rasterio
 from nadirfix.errors import InputError, OutputError
 from nadirfix.world import World, make_world
 from nadirfix.world.files import write_world
+from nadirfix.world.noise import Noise
 from nadirfix.world.plan import make_plan
 
 SIZE_M = 640.0
@@ -158,6 +159,18 @@ def test_tiles_leave_no_seams():
     old = grey(made.old)
     steps = np.abs(np.diff(old, axis=1)).mean(axis=0)
     assert steps[1023] < steps[990:1056].mean() + 3 * steps[990:1056].std()
+
+
+@pytest.mark.parametrize("spacing_m", [0.3, 7.0, 60.0])
+def test_noise_is_the_same_in_a_window_of_one_column(spacing_m):
+    """A river may touch a tile with a single column of pixels."""
+    noise, x_m, y_m = Noise.seeded(3), 100 + 0.5 * np.arange(64), 40 + 0.5 * np.arange(48)
+    whole = noise.grid(x_m, y_m, spacing_m, 31)
+    column, row = noise.grid(x_m[:1], y_m, spacing_m, 31), noise.grid(x_m, y_m[:1], spacing_m, 31)
+    assert (column.shape, row.shape) == ((48, 1), (1, 64))
+    assert np.abs(column[:, 0] - whole[:, 0]).max() < 1e-3
+    assert np.abs(row[0] - whole[0]).max() < 1e-3
+    assert np.isfinite(noise.grid(x_m[:1], y_m[:1], spacing_m, 31)).all()
 
 
 def test_something_comes_and_something_goes():

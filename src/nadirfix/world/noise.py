@@ -39,6 +39,12 @@ def chance(salt: int, *keys: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(value, np.float64) / 4294967296.0
 
 
+def _gsd_m(x_m: Floats, y_m: Floats) -> float:
+    """Metres from pixel to pixel; a window may be a single column or row, and a lone pixel has any."""
+    longer = max(x_m, y_m, key=len)
+    return float(longer[1] - longer[0]) if len(longer) > 1 else 1.0
+
+
 def _mixed(value: NDArray[np.uint32]) -> NDArray[np.uint32]:
     value = (value ^ (value >> np.uint32(16))) * np.uint32(0x7FEB352D)
     value = (value ^ (value >> np.uint32(15))) * np.uint32(0x846CA68B)
@@ -61,7 +67,7 @@ class Noise:
     def grid(self, x_m: Floats, y_m: Floats, spacing_m: float, salt: int) -> Floats:
         """Noise on a regular grid given by its (ascending, even) pixel-centre coordinates."""
         gx, gy = _placed(x_m, y_m, spacing_m, salt)
-        step = float(x_m[1] - x_m[0]) / spacing_m
+        step = _gsd_m(x_m, y_m) / spacing_m
         if step > 1 / _WARP_LIMIT_PX:
             affine = np.array([[step, 0, gx[0] % _SIDE], [0, step, gy[0] % _SIDE]])
             flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
@@ -72,7 +78,7 @@ class Noise:
 
     def _smooth(self, x_m: Floats, y_m: Floats, spacing_m: float, salt: int) -> Floats:
         """Splines are costly, so they are evaluated every few pixels and enlarged by a whole number."""
-        gsd_m = float(x_m[1] - x_m[0])
+        gsd_m = _gsd_m(x_m, y_m)
         every = max(int(spacing_m / gsd_m / 4), 1)
         (gx, nx), (gy, ny) = (_thinned(a, every, gsd_m) for a in (x_m, y_m))
         (wx, kx), (wy, ky) = (_spline_matrix(g) for g in _placed(gx, gy, spacing_m, salt))
@@ -84,7 +90,7 @@ class Noise:
         self, x_m: Floats, y_m: Floats, *, coarsest_m: float, finest_m: float, salt: int, gain: float = 0.7
     ) -> Floats:
         """Octaves of noise from coarse to fine, each ``gain`` times as strong as the one before."""
-        finest_m = max(finest_m, 0.85 * float(x_m[1] - x_m[0]))
+        finest_m = max(finest_m, 0.85 * _gsd_m(x_m, y_m))
         spacing_m, weight, k = coarsest_m, 1.0, 0
         total = np.zeros((len(y_m), len(x_m)), np.float32)
         while spacing_m >= finest_m:
