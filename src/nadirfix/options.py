@@ -257,7 +257,7 @@ RECIPES: dict[str, Recipe] = {
             validation_views=128,
         ),
         place_training=TrainOptions(
-            schedule="budget", budget_steps=150, batch=32, extractor_rate=3e-4, classifier_rate=1e-3,
+            schedule="budget", budget_steps=350, batch=32, extractor_rate=3e-4, classifier_rate=1e-3,
             steps_per_epoch=1, imprint_views=6, validation_views=128,
         ),
     ),

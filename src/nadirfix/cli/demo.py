@@ -20,7 +20,8 @@ from nadirfix.output import Progress, atomic_file
 
 __all__ = ["demo"]
 
-_WORLD = WorldOptions(size_m=2000.0)
+#: A world that nothing was chosen on: neither the embedders nor any setting has seen it.
+_WORLD = WorldOptions(size_m=2000.0, seed=4)
 _PHOTOS = SimulateOptions(count=300)
 #: Half the nominal size with half its focal length: the same ground in every photo, a quarter of the pixels.
 _CAMERA = DEFAULT_CAMERA.resized(DEFAULT_CAMERA.width_px // 2, DEFAULT_CAMERA.height_px // 2)
@@ -47,7 +48,7 @@ def demo(
         story = _tell(out, progress, anew=overwrite)
     told = json.loads((out / "evaluation" / "metrics.json").read_text(encoding="utf-8"))
     if write_readme is not None:
-        put_block(write_readme, figures_block(told, _setting(), story.seconds))
+        put_block(write_readme, figures_block(told, _setting()))
     if not quiet:
         print_stages(story.seconds, story.made)
         print_comparison(told["comparison"])
@@ -80,6 +81,7 @@ def _setting() -> dict[str, Any]:
     """What the figures are of, for those who read them elsewhere."""
     return {
         "size_km": _WORLD.size_m / 1000,
+        "seed": _WORLD.seed,
         "photos": _PHOTOS.count,
         "low_m": _PHOTOS.altitude_min_m,
         "high_m": _PHOTOS.altitude_max_m,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,10 +30,8 @@ def put_block(path: Path, block: str) -> None:
         scratch.write_text(f"{before}{_BEGIN}\n{block}\n{_END}{after}", encoding="utf-8")
 
 
-def figures_block(
-    told: Mapping[str, Any], setting: Mapping[str, Any], seconds: Mapping[str, float | None]
-) -> str:
-    """The demo's figures as Markdown: what was compared, how high off, and how long it took."""
+def figures_block(told: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
+    """The demo's figures as Markdown: what was compared, and how far off the altitude was."""
     from nadirfix.report.content import COLUMN_NAMES
     from nadirfix.report.html import metres, percent
 
@@ -49,7 +46,7 @@ def figures_block(
         lines.append(
             f"| {' | '.join([COLUMN_NAMES[row['altitude']], *shares, metres(row['median_wce_m'])])} |"
         )
-    return "\n".join([*lines, "", _altitude(told), "", _times(told, seconds)])
+    return "\n".join([*lines, "", _altitude(told)])
 
 
 def _what(setting: Mapping[str, Any]) -> str:
@@ -57,7 +54,7 @@ def _what(setting: Mapping[str, Any]) -> str:
     side = f"{setting['size_km']:g}"
     return (
         f"{setting['photos']} photos of the newer date from {heights}, on a map of the older date,"
-        f" {side} × {side} km; camera `{setting['camera']}`, recipe `{setting['recipe']}`:"
+        f" {side} × {side} km (seed {setting['seed']}); camera `{setting['camera']}`, recipe `{setting['recipe']}`:"
     )
 
 
@@ -67,11 +64,3 @@ def _altitude(told: Mapping[str, Any]) -> str:
     altitude = told["altitude"]
     within = ", ".join(f"{percent(altitude[f'within_{d}_m'])} within {d} m" for d in (25, 50, 100))
     return f"Altitude: {metres(altitude['e_avg_m'])} off in the mean, {within}."
-
-
-def _times(told: Mapping[str, Any], seconds: Mapping[str, float | None]) -> str:
-    """Only what was made in this run has a time."""
-    spent = ", ".join(f"{name} {s:.0f} s" for name, s in seconds.items() if s is not None)
-    total = told["timings_ms"].get("total", {}).get("median")
-    one = f" One photo takes {total:.0f} ms." if total else ""
-    return f"On {os.cpu_count()} cores: {spent}.{one}" if spent else one.strip()
