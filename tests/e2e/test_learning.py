@@ -1,8 +1,8 @@
 """The networks learn: altitudes and places of one date of a procedural world, asked about the other date.
 
 With the tiny recipe (cells for less than half as long): its embedders have seen other worlds, never this one.
-Spectrum and pixels are compared from a random start, alike in everything else. Settings were tuned on worlds of
-other seeds.
+Spectrum and pixels are compared from a random start, alike in everything else. Settings were tuned on worlds
+of other seeds.
 """
 
 from __future__ import annotations

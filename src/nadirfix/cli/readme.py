@@ -54,7 +54,8 @@ def _what(setting: Mapping[str, Any]) -> str:
     side = f"{setting['size_km']:g}"
     return (
         f"{setting['photos']} photos of the newer date from {heights}, on a map of the older date,"
-        f" {side} × {side} km (seed {setting['seed']}); camera `{setting['camera']}`, recipe `{setting['recipe']}`:"
+        f" {side} × {side} km (seed {setting['seed']});"
+        f" camera `{setting['camera']}`, recipe `{setting['recipe']}`:"
     )
 
 
