@@ -60,6 +60,7 @@ HTTP_STATUS: dict[str, int] = {
     "training.empty_class": 422,
     "training.checkpoint": 409,
     "output.exists": 409,
+    "output.busy": 409,
     "output.unwritable": 500,
     "output.disk_full": 507,
 }

@@ -53,6 +53,29 @@ def test_unfinished_work_is_not_trodden_on(tmp_path: Path) -> None:
     assert caught.value.code == "output.exists" and "--resume" in str(caught.value)
 
 
+HOLDER = """
+import sys, time
+from pathlib import Path
+from nadirfix.bundle.work import Work
+work = Work.begin(Path(sys.argv[1]), {}, resume=False, overwrite=False)
+work.part("texture.ntx").write_text("mine")
+print("begun", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how", [{}, {"resume": True}, {"overwrite": True}])
+def test_two_builds_never_write_into_one_bundle(tmp_path: Path, how: dict) -> None:
+    target = tmp_path / "b.nadir"
+    with subprocess.Popen([sys.executable, "-c", HOLDER, target], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "begun\n"
+        with pytest.raises(OutputError) as caught:
+            begin(target, {}, **how)
+        other.kill()
+    assert caught.value.code == "output.busy"
+    assert begin(target, {}, resume=True).part("texture.ntx").read_text() == "mine", "kill -9 gives it free"
+
+
 def test_what_is_not_a_bundle_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("mine")

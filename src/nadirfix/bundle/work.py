@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from nadirfix.bundle.parts import MANIFEST, listed, read_manifest, write_manifest
 from nadirfix.errors import BundleError, OutputError
@@ -23,6 +25,7 @@ __all__ = ["Inputs", "Work", "is_built"]
 Inputs = dict[str, Any]
 
 _STATE = "state.json"
+_LOCK = "lock"
 _SHOWN_DIFFERENCES = 4
 _SHOWN_LETTERS = 40
 
@@ -33,13 +36,14 @@ class Work:
 
     target: Path
     inputs: Inputs
+    lock: FileLock | None = field(default=None, compare=False)
 
     @classmethod
     def begin(cls, target: Path, inputs: Inputs, *, resume: bool, overwrite: bool) -> Work:
         """Start a build, or go on with the one that was stopped; refuses to touch anything else."""
         _check_free(target, overwrite=overwrite)
-        work = cls(target, inputs)
-        if work.folder.exists():
+        work = cls(target, inputs, _locked(target))
+        if work.left_over():
             work._take_over(resume=resume, overwrite=overwrite)
         with output_errors(target):
             work.parts.mkdir(parents=True, exist_ok=True)
@@ -51,12 +55,16 @@ class Work:
     @property
     def folder(self) -> Path:
         """Where the work lies: checkpoints, notes, and the parts."""
-        return self.target.with_name(f".{self.target.name}.work")
+        return _folder(self.target)
 
     @property
     def parts(self) -> Path:
         """The folder that becomes the bundle."""
         return self.folder / "parts"
+
+    def left_over(self) -> list[Path]:
+        """What an earlier build left here."""
+        return [path for path in self.folder.iterdir() if path.name != _LOCK]
 
     def part(self, name: str) -> Path:
         """Where a part is or will be."""
@@ -79,6 +87,8 @@ class Work:
             names = {path.name for path in self.parts.iterdir()} - {MANIFEST}
             write_manifest(self.parts, {**self.inputs, **manifest, "parts": listed(self.parts, names)})
             replace_dir(self.parts, self.target)
+        if self.lock is not None:
+            self.lock.release(force=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _take_over(self, *, resume: bool, overwrite: bool) -> None:
@@ -96,7 +106,30 @@ class Work:
         if resume and found and found != self.inputs and not overwrite:
             raise _mismatch(self.folder, found, self.inputs)
         with output_errors(self.folder):
-            shutil.rmtree(self.folder)
+            for path in self.left_over():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _folder(target: Path) -> Path:
+    return target.with_name(f".{target.name}.work")
+
+
+def _locked(target: Path) -> FileLock:
+    """Held until the build ends or its process dies: two builds must not write into one folder."""
+    folder = _folder(target)
+    with output_errors(target):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / _LOCK, is_singleton=True)  # a notebook may try again what failed
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise OutputError(
+                "output.busy",
+                "another build is writing this bundle",
+                seen=f"{folder / _LOCK} is held by a running process",
+                do="wait for it, or name another --out",
+            ) from None
+    return lock
 
 
 def is_built(target: Path, inputs: Inputs) -> bool:
