@@ -11,7 +11,6 @@ import argparse
 import dataclasses
 import json
 import os
-import resource
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -120,7 +119,6 @@ def summary(spent: dict[str, dict[str, list[float]]]) -> dict[str, object]:
             name: round(per["frames_per_s"] / medians[first]["frames_per_s"], 2)
             for name, per in medians.items()
         },
-        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         "published_rtx_4090": PUBLISHED,
     }
 

@@ -31,7 +31,8 @@ from nadirfix.nn.loop import StepReport
 from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.views import Views
 from nadirfix.options import NetworkOptions, Recipe, SimulateOptions, TrainOptions, load_recipe
-from nadirfix.place.train import TrainedPlace, cell_shares, place_sampler, train_place
+from nadirfix.place.classify import CellVoter
+from nadirfix.place.train import TrainedPlace, place_sampler, train_place
 from nadirfix.place.views import lattice_places
 
 CHUNK = 128
@@ -250,9 +251,10 @@ def embed_photos(place, photos, altitudes_m, recipe: Recipe, given) -> torch.Ten
 
 
 def top_cells(place: TrainedPlace, raw: torch.Tensor, recipe: Recipe) -> np.ndarray:
-    shares = torch.cat(cell_shares(place.network, raw, recipe.head), 1)
-    best = shares.topk(min(5, shares.shape[1])).indices.cpu().numpy()
-    return np.concatenate(place.order.cells)[best]
+    """The five likeliest cells of every view, ranked as ``locate`` ranks them."""
+    prototypes = [p.detach().float().cpu().numpy() for p in place.network.heads.prototypes]
+    voter = CellVoter(prototypes, place.order, recipe.head)
+    return np.stack([voter.top(row, 5).cells for row in raw.float().cpu().numpy()])
 
 
 def half(device: str):
