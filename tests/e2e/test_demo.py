@@ -2,6 +2,9 @@
 
 import dataclasses
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,6 +72,43 @@ def test_a_readme_without_a_place_for_figures_is_an_error(tmp_path: Path, monkey
     with pytest.raises(InputError, match="no place for the figures"):
         run(tmp_path, "--write-readme", str(tmp_path / "plain.md"))
     assert (tmp_path / "plain.md").read_text() == "nothing here"
+
+
+#: Runs a small demo in a process of its own, which kills itself where it is told to.
+DRIVER = """
+import importlib, os, signal, sys
+from nadirfix.camera import Camera
+from nadirfix.cli import app, demo
+from nadirfix.options import SimulateOptions, WorldOptions
+from tests.bundles import RECIPE
+demo._WORLD, demo._RECIPE = WorldOptions(size_m=500.0), RECIPE
+demo._PHOTOS = SimulateOptions(count=3, altitude_max_m=150.0)
+demo._CAMERA = Camera(512, 384, 300.0, 300.0)
+out, where = sys.argv[1:]
+if where:
+    module, _, name = where.rpartition(".")
+    setattr(importlib.import_module(module), name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+app(["demo", "--out", out, "--quiet"])
+"""
+#: In the bundle, and between answers and report.
+KILLED_IN = ("nadirfix.bundle.work.write_manifest", "nadirfix.study.evaluation.write_report")
+
+
+@pytest.mark.slow
+def test_killed_anywhere_the_demo_goes_on_and_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    def told_by(name: str, where: str = "") -> int:
+        command = [sys.executable, "-c", DRIVER, tmp_path / name, where]
+        return subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True).returncode
+
+    assert [told_by("killed", where) for where in KILLED_IN] == [-signal.SIGKILL] * len(KILLED_IN)
+    assert (told_by("killed"), told_by("quiet")) == (0, 0)
+    parts = [json.loads((tmp_path / n / "demo.nadir/manifest.json").read_text()) for n in ("killed", "quiet")]
+    assert parts[0] == parts[1]
+    killed, quiet = (
+        json.loads((tmp_path / n / "evaluation/metrics.json").read_text()) for n in ("killed", "quiet")
+    )
+    for name in ("recall", "s_loc", "error_m", "altitude", "queries"):
+        assert killed[name] == quiet[name]
 
 
 def stages(folder: Path, made: list[str]) -> list[Stage]:
