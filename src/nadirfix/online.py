@@ -20,7 +20,8 @@ from nadirfix.image.crop import Crop, canonical_crop, network_frame, photo_gsd_m
 from nadirfix.image.decode import Photo, decode
 from nadirfix.image.spectrum import log_spectrum
 from nadirfix.image.tags import choose_camera, read_tags
-from nadirfix.options import LocateOptions, NetworkOptions, VoteOptions
+from nadirfix.options import LocateOptions, NetworkOptions
+from nadirfix.options_frame import VoteOptions
 from nadirfix.retrieval.fuse import fuse
 from nadirfix.retrieval.hypotheses import Scale, hypotheses
 from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis

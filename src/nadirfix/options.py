@@ -12,6 +12,7 @@ from typing import Literal
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.errors import InputError
+from nadirfix.options_frame import FitOptions, VoteOptions
 from nadirfix.settings import changed, read_table
 
 __all__ = [
@@ -19,7 +20,6 @@ __all__ = [
     "AugmentOptions",
     "BinOptions",
     "ContrastOptions",
-    "FitOptions",
     "GridOptions",
     "HeadOptions",
     "LocateOptions",
@@ -30,7 +30,6 @@ __all__ = [
     "SimulateOptions",
     "TextureOptions",
     "TrainOptions",
-    "VoteOptions",
     "WorldOptions",
     "load_recipe",
 ]
@@ -159,18 +158,6 @@ class AugmentOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions:
-    """How altitude classes are fitted to views of a map where its network is not trained on it."""
-
-    views: int = 1200
-    valid_share: float = 0.95  # share of a view that must lie on the map
-    light: float = 0.3  # largest relative change of light and contrast
-    noise_levels: float = 4.0  # largest deviation of noise in grey levels, in views three times too fine
-    penalty: float = 1.0  # how much large weights cost
-    seed: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
 class ContrastOptions:
     """How far two looks at one place may lie apart, and what counts as another place."""
 
@@ -236,24 +223,6 @@ class Recipe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VoteOptions:
-    """How the whole frame votes for where it lies."""
-
-    scales: int = 3  # altitudes looked at, at most
-    scale_share: float = 0.9  # altitudes are added until they hold this much of the probability
-    first_crops: int = 9  # of the frame at the likeliest altitude; where they agree, no more are looked at
-    crops: int = 25  # of the frame at each altitude, at most
-    sure: float = 0.4  # the share of all votes at which they agree
-    retrieve: int = 20  # references each crop may vote for
-    temperature: float = 0.05  # how much less a reference counts for looking less alike
-    place_m: float = 30.0  # how far votes for the same place usually lie apart: about half a stride
-    turn_deg: float = 10.0  # and in heading: the deviation of one in twelve
-    scale: float = 0.12  # and in scale, relatively
-    kin: float = 0.1  # votes less alike than this are for different views
-    hypotheses: int = 16
-
-
-@dataclass(frozen=True, kw_only=True)
 class LocateOptions:
     """How one photo is placed."""
 
@@ -294,6 +263,7 @@ RECIPES: dict[str, Recipe] = {
     "tiny": Recipe(
         name="tiny",
         references=ReferenceOptions(),
+        fit=FitOptions(views=400),
         place_network=NetworkOptions(
             width_px=112, height_px=112, encoder="small", weights="random", start="tiny-place",
             mix_blocks=2, mix_channels=64,

@@ -189,3 +189,28 @@ def test_a_bundle_from_before_projections_answers_as_it_did(folder: Path, tmp_pa
     embedding = then.place_network.run(np.ones((1, 3, 64, 64), np.float32))
     unit = embedding / np.linalg.norm(embedding)
     np.testing.assert_allclose(then.describe(embedding), unit, rtol=1e-6)
+
+
+def test_twenty_square_kilometres_stay_under_two_hundred_megabytes(whitened: Bundle) -> None:
+    """By arithmetic from a real bundle's parts: standard, a map of 0.5 m a pixel, texture included."""
+    from nadirfix.nn.encoder import build_encoder
+
+    sizes = {name: part["bytes"] for name, part in whitened.manifest["parts"].items()}
+    assert set(sizes) == {
+        "texture.ntx", "altitude.onnx", "place.onnx", "prototypes.npy", "projection.npy", "descriptors.npy",
+        "references.parquet",
+    }  # fmt: skip
+    standard, count = load_recipe("standard"), len(whitened.references)
+    assert sizes["descriptors.npy"] == count * whitened.descriptors.shape[1] * 2 + 128
+    views = 20e6 / standard.references.stride_m**2 * standard.references.headings
+    dims = standard.references.whiten_dims
+    weights = sum(p.numel() for p in build_encoder("resnet50-stage3").parameters())
+    wanted = {
+        "texture": 20e6 / 0.5**2 * 0.9,  # bytes a pixel with all levels: 0.84 on the finest map we have
+        "descriptors": views * dims * 2,
+        "references": views * sizes["references.parquet"] / count,
+        "projection": (dims + 1) * 4 * 4096,
+        "networks": 2 * weights + 2e6,
+    }
+    print({name: f"{size / 1e6:.0f} MB" for name, size in wanted.items()})
+    assert sum(wanted.values()) < 200e6

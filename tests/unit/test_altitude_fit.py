@@ -10,7 +10,8 @@ import pytest
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.altitude.fit import fit_classes, fit_directions, scores_of
 from nadirfix.geo.texture import Texture
-from nadirfix.options import BinOptions, FitOptions, NetworkOptions
+from nadirfix.options import BinOptions, NetworkOptions
+from nadirfix.options_frame import FitOptions
 from tests.bundles import CAMERA, GROUND
 
 BINS = AltitudeBins.from_options(BinOptions(max_m=250.0))

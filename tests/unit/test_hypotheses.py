@@ -9,7 +9,7 @@ import pytest
 
 from nadirfix.camera import Camera
 from nadirfix.image.crop import Canonical, canonical_crop, canonical_sheet
-from nadirfix.options import VoteOptions
+from nadirfix.options_frame import VoteOptions
 from nadirfix.retrieval.hypotheses import Lookup, Scale, hypotheses
 from nadirfix.types import Point, View
 from tests.ground import Ground

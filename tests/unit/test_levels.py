@@ -7,7 +7,8 @@ import pytest
 
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.altitude.levels import KnownAltitude, likely_altitudes, soft_altitude_m
-from nadirfix.options import BinOptions, VoteOptions
+from nadirfix.options import BinOptions
+from nadirfix.options_frame import VoteOptions
 from nadirfix.types import AltitudeEstimate
 
 BINS = AltitudeBins.from_options(BinOptions())

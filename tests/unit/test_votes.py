@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nadirfix.camera import Camera
-from nadirfix.options import VoteOptions
+from nadirfix.options_frame import VoteOptions
 from nadirfix.retrieval.votes import Votes, hypotheses_from, shares_of
 from nadirfix.types import Point, View
 

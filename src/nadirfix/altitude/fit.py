@@ -22,7 +22,8 @@ from nadirfix.image.crop import resample
 from nadirfix.image.spectrum import log_spectrum
 from nadirfix.nn.ground import Ground, held_out
 from nadirfix.nn.views import Views
-from nadirfix.options import FitOptions, NetworkOptions
+from nadirfix.options import NetworkOptions, RenderOptions
+from nadirfix.options_frame import FitOptions
 from nadirfix.output import Progress, quiet
 from nadirfix.types import Point, View
 
@@ -34,6 +35,7 @@ Embed = Callable[[Floats], Floats]
 
 #: Views are drawn this much finer than the network looks and averaged, as photos are.
 _FINER = 3
+_SAMPLED = RenderOptions(supersample=1)
 #: A class no view of this map fits is never the answer.
 _NEVER = np.float32(-1e4)
 _PIECE = 32
@@ -103,7 +105,8 @@ class _Looks:
     def __init__(
         self, texture: Texture, camera: Camera, network: NetworkOptions, options: FitOptions
     ) -> None:
-        self.texture, self.camera, self.network, self.options = texture, camera, network, options
+        self.texture = texture.rendered_with(_SAMPLED)
+        self.camera, self.network, self.options = camera, network, options
 
     def of(self, views: Views, row: int) -> Floats:
         """What the network is fed for one view; always the same for the same row."""
@@ -114,8 +117,8 @@ class _Looks:
         shown = self.texture.render(view, self.camera, size)
         pixels = shown.pixels.astype(np.float32)
         pixels[shown.valid == 0] = pixels[shown.valid > 0].mean(axis=0)
-        other = _other_day(pixels, np.random.default_rng([self.options.seed, row]), self.options)
-        frame = resample(other, size, width_px=width, height_px=height)
+        plain = resample(pixels, size, width_px=width, height_px=height)
+        frame = _other_day(plain, np.random.default_rng([self.options.seed, row]), self.options)
         return log_spectrum(frame, self.network) if self.network.input == "spectrum" else frame
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.options import VoteOptions
+from nadirfix.options_frame import VoteOptions
 from nadirfix.types import AltitudeEstimate
 
 __all__ = ["KnownAltitude", "Level", "likely_altitudes", "soft_altitude_m"]

@@ -19,6 +19,7 @@ from nadirfix.bundle.references import References
 from nadirfix.geo.render import Rendered
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
+from nadirfix.options import RenderOptions
 from nadirfix.output import Progress, atomic_file, output_errors
 from nadirfix.retrieval.whiten import Projection, unit
 from nadirfix.runtime import Network
@@ -32,6 +33,9 @@ Halves = NDArray[np.float16]
 #: References are drawn this much finer than the network looks and then made smaller by area, as photos are.
 #: Drawn at the network's size they would have less fine detail than a photo reduced to it.
 _FINER = 2
+#: They are drawn with a sample for each fine pixel: averaging these is all the filter a reference needs, and
+#: a quarter of a build's time is saved.
+_SAMPLED = RenderOptions(supersample=1)
 
 #: Views per piece: always the same, because a network's last digits may depend on how many it sees at once.
 _PIECE = 64
@@ -45,7 +49,8 @@ class Lookout:
     def __init__(
         self, texture: Texture, canonical: Canonical, references: References, size: tuple[int, int]
     ) -> None:
-        self.texture, self.canonical, self.references, self.size = texture, canonical, references, size
+        self.texture = texture.rendered_with(_SAMPLED)
+        self.canonical, self.references, self.size = canonical, references, size
 
     def __len__(self) -> int:
         return len(self.references)

@@ -36,7 +36,8 @@ def build(
         str, typer.Option(metavar="NAME|FILE", help=f"{', '.join(RECIPES)}, or a TOML file.")
     ] = _USUAL.name,
     train: Annotated[
-        bool, typer.Option(help="Train the networks on this map, instead of using them as they come.")
+        bool,
+        typer.Option("--train", help="Train the networks on this map instead of using them as they come."),
     ] = False,
     camera: Annotated[
         str | None,

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.image.crop import Canonical, Picture, Pixels, canonical_sheet
-from nadirfix.options import VoteOptions
+from nadirfix.options_frame import VoteOptions
 from nadirfix.retrieval.votes import Votes, hypotheses_from, shares_of
 from nadirfix.types import Hypothesis
 
-__all__ = ["Lookup", "Scale", "hypotheses"]
+__all__ = ["Lookup", "Places", "Scale", "hypotheses"]
 
 Floats = NDArray[np.float64]
 
@@ -33,11 +33,16 @@ class Places(Protocol):
     """Where reference views look from."""
 
     @property
-    def east_m(self) -> Floats: ...
+    def east_m(self) -> Floats:
+        """Metres east of each."""
+
     @property
-    def north_m(self) -> Floats: ...
+    def north_m(self) -> Floats:
+        """Metres north of each."""
+
     @property
-    def heading_deg(self) -> Floats: ...
+    def heading_deg(self) -> Floats:
+        """Where the top of each points."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
-from nadirfix.options import VoteOptions
+from nadirfix.options_frame import VoteOptions
 from nadirfix.types import Hypothesis, Point, View
 
 __all__ = ["Votes", "hypotheses_from", "shares_of"]
