@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.altitude.levels import KnownAltitude, likely_altitudes
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.crop import Crop, canonical_crop, network_frame, photo_gsd_m
@@ -19,8 +21,10 @@ from nadirfix.image.decode import Photo, decode
 from nadirfix.image.spectrum import log_spectrum
 from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.options import LocateOptions, NetworkOptions
+from nadirfix.options_frame import VoteOptions
 from nadirfix.retrieval.fuse import fuse
-from nadirfix.types import AltitudeEstimate, Candidates, Fix
+from nadirfix.retrieval.hypotheses import Scale, hypotheses
+from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -36,12 +40,14 @@ def locate(
     bundle: Bundle,
     camera: Camera | None = None,
     altitude_m: float | None = None,
+    altitude_sigma_m: float | None = None,
     options: LocateOptions = _USUAL,
 ) -> Fix:
     """Where a photo was taken, and from how high: a position with its reasons, or "no fix" with its reason.
 
     The camera is the one given, else the photo's own tags, else the bundle's nominal one. An altitude above
-    ground that is given is believed; otherwise it is read from the picture.
+    ground that is given is believed; otherwise it is read from the picture. With ``options.votes`` the whole
+    frame votes, and a deviation of the given altitude is weighed against what the picture shows.
     """
     _open_parts(bundle, options)
     watch = _Stopwatch()
@@ -59,7 +65,7 @@ def locate(
         candidates = _lookalikes(embedding, classes, bundle, options)
     with watch.stage("fuse"):
         fused = fuse(candidates, options) if len(candidates) else None
-    return Fix(
+    fix = Fix(
         photo="" if isinstance(photo, bytes) else str(photo),
         status="fix" if fused else "no_fix",
         position=fused.position if fused else None,
@@ -75,6 +81,11 @@ def locate(
         warnings=shot.warnings + height.warnings,
         timings_ms=watch.timings_ms(),
     )
+    if options.votes is None:
+        return fix
+    with watch.stage("votes"):
+        found = _hypotheses(shot, height, bundle, options.votes, sigma_m=altitude_sigma_m)
+    return dataclasses.replace(_at(found[0], fix, shot), timings_ms=watch.timings_ms())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +128,7 @@ def _open_parts(bundle: Bundle, options: LocateOptions) -> None:
     """Bring in what every photo needs, so that the first one's timings are like the others'."""
     import faiss  # noqa: F401
 
-    _ = bundle.place_network, bundle.voter, bundle.index
+    _ = bundle.place_network, bundle.voter, bundle.index, bundle.projection
     if options.crop:
         _ = bundle.altitude_network
     if options.weighted:
@@ -144,7 +155,7 @@ def _estimated(shot: _Shot, bundle: Bundle) -> _Height:
     frame = network_frame(
         shot.pixels, shot.camera, bundle.camera, width_px=settings.width_px, height_px=settings.height_px
     )
-    scores = bundle.altitude_network.run(_altitude_input(frame, settings)[None])[0]
+    scores = bundle.altitude_scores(_altitude_input(frame, settings)[None])[0]
     nominal = bundle.bins.estimate(scores)
     gsd_m = photo_gsd_m(nominal.altitude_m, nominal=bundle.camera, photo=shot.camera)
     estimate = nominal.scaled(shot.camera.altitude_m(gsd_m) / nominal.altitude_m)
@@ -171,7 +182,7 @@ def _likeliest(
     """Classes of the likeliest cells, counted through all groups; None stands for all of them."""
     if options.cells == 0:
         return None
-    ranking = bundle.voter.top(embedding, options.cells)
+    ranking = bundle.likeliest_cells(embedding, options.cells)
     first = np.cumsum([0, *bundle.order.sizes])
     return np.asarray(first[ranking.group] + ranking.index, np.int64)
 
@@ -182,8 +193,7 @@ def _lookalikes(
     bundle: Bundle,
     options: LocateOptions,
 ) -> Candidates:
-    descriptor = embedding / max(float(np.linalg.norm(embedding)), 1e-12)
-    rows, distances = bundle.index.search(descriptor, classes, options.retrieve)
+    rows, distances = bundle.index.search(bundle.describe(embedding), classes, options.retrieve)
     known = bundle.references
     return Candidates(
         reference=rows,
@@ -193,6 +203,35 @@ def _lookalikes(
         distance=distances,
         cell=known.cell[rows],
         epsg=bundle.epsg,
+    )
+
+
+def _hypotheses(
+    shot: _Shot, height: _Height, bundle: Bundle, options: VoteOptions, *, sigma_m: float | None
+) -> list[Hypothesis]:
+    """Views the photo may show, from the whole frame, at every altitude that comes into question."""
+    known = []
+    if height.estimate is None and height.altitude_m is not None:
+        known = [KnownAltitude(height.altitude_m, sigma_m or 0.0)]
+    asked = height.estimate is None and (sigma_m or not known)
+    estimate = _estimated(shot, bundle).estimate if asked else height.estimate
+    levels = likely_altitudes(estimate, known, options)
+    scales = [Scale(shot.camera.gsd_m(level.altitude_m), level.share) for level in levels]
+    return hypotheses(shot.pixels, shot.camera, scales, lookup=bundle.lookup, options=options)
+
+
+def _at(best: Hypothesis, fix: Fix, shot: _Shot) -> Fix:
+    """The fix, moved to where the frame's votes have it."""
+    view = best.view
+    return dataclasses.replace(
+        fix,
+        status="fix",
+        reason=None,
+        position=view.center,
+        altitude_m=view.altitude_m,
+        gsd_m=shot.camera.gsd_m(view.altitude_m),
+        heading_deg=view.heading_deg,
+        footprint_m=shot.camera.footprint_m(view.altitude_m),
     )
 
 

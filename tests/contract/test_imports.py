@@ -10,7 +10,8 @@ from sources import BIN, module_path, modules, room
 
 #: A room may import from the layers above it in this list, never from below.
 LAYERS = [
-    {"types", "errors", "options", "camera", "output", "manifest", "formats", "line", "settings", "weights"},
+    {"types", "errors", "options", "options_frame", "camera", "output", "manifest", "formats", "line"}
+    | {"settings", "weights"},
     {"geo", "image"},
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},
@@ -30,6 +31,7 @@ NEIGHBOURS = {
     ("formats", "errors"),
     ("camera", "errors"),
     ("options", "errors"),
+    ("options", "options_frame"),
     ("options", "settings"),
     ("settings", "camera"),
     ("settings", "errors"),
@@ -47,7 +49,18 @@ NEIGHBOURS = {
 DOORS = {"nadirfix", "nadirfix.__main__"}
 
 #: What a GPU box needs to train, and what it must do without.
-TRAINING_ROOMS = {"types", "errors", "options", "settings", "camera", "image", "nn", "altitude", "place"}
+TRAINING_ROOMS = {
+    "types",
+    "errors",
+    "options",
+    "options_frame",
+    "settings",
+    "camera",
+    "image",
+    "nn",
+    "altitude",
+    "place",
+}
 TRAINING_MODULES = {"nadirfix.geo", "nadirfix.geo.grid", "nadirfix.geo.texture"}
 NOT_ON_A_GPU_BOX = ["rasterio", "pyproj", "faiss", "pydantic", "typer", "rich"]
 
