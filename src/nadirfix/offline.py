@@ -28,6 +28,7 @@ from nadirfix.image.crop import Canonical
 from nadirfix.options import Recipe
 from nadirfix.output import Progress, quiet
 from nadirfix.runtime import load_network
+from nadirfix.verify.xfeat import about_xfeat, export_xfeat, missing_for_xfeat
 
 if TYPE_CHECKING:
     from nadirfix.bundle.networks import Networks
@@ -68,6 +69,7 @@ def build_bundle(
     about_place = networks.place(order)
     _describe(work, Lookout(texture, canonical, references, _size(recipe)), progress)
     _prototypes(work, references)
+    _matcher(work)
     about = {"altitude": about_altitude, "place": about_place}
     manifest = _manifest(recipe=recipe, texture=texture, grid=grid, order=order, about=about)
     work.finish({**manifest, "counts": _counts(chosen, references, order)})
@@ -86,6 +88,7 @@ def _inputs(ground: GeoMap, recipe: Recipe, *, train: bool) -> Inputs:
         "nadirfix": __version__,
         "recipe": recipe_in_manifest(recipe),
         "train": train,
+        "matcher": _about_matcher(recipe),
         "source": [_source(raster) for raster in ground.rasters],
     }
 
@@ -155,6 +158,19 @@ def _prototypes(work: Work, references: References) -> None:
     if not target.exists():
         descriptors = np.load(work.part(parts.DESCRIPTORS), mmap_mode="r", allow_pickle=False)
         save_array(target, mean_directions(descriptors, references))
+
+
+def _about_matcher(recipe: Recipe) -> dict[str, Any] | None:
+    """What fixes will be verified with; None where nothing is wanted, or the extra is not installed."""
+    if recipe.matcher == "xfeat":
+        return None if missing_for_xfeat() else about_xfeat()
+    return {"name": recipe.matcher} if recipe.matcher == "sift" else None
+
+
+def _matcher(work: Work) -> None:
+    target, about = work.part(parts.MATCHER), work.inputs["matcher"]
+    if about is not None and about["name"] == "xfeat" and not target.exists():
+        export_xfeat(target)
 
 
 def _manifest(

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +20,15 @@ from nadirfix.image.spectrum import log_spectrum
 from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.options import LocateOptions, NetworkOptions
 from nadirfix.retrieval.fuse import fuse
-from nadirfix.types import AltitudeEstimate, Candidates, Fix
+from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis, View
+from nadirfix.verify.answer import verified_fix
+from nadirfix.verify.compare import Comparison
+from nadirfix.verify.decide import decide
+from nadirfix.verify_options import VerifyOptions
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
+    from nadirfix.verify.features import Detector
 
 __all__ = ["locate"]
 
@@ -59,7 +64,7 @@ def locate(
         candidates = _lookalikes(embedding, classes, bundle, options)
     with watch.stage("fuse"):
         fused = fuse(candidates, options) if len(candidates) else None
-    return Fix(
+    fix = Fix(
         photo="" if isinstance(photo, bytes) else str(photo),
         status="fix" if fused else "no_fix",
         position=fused.position if fused else None,
@@ -73,8 +78,12 @@ def locate(
         reason=None if fused else "the likeliest cells hold no references",
         crop_clamped=crop.clamped,
         warnings=shot.warnings + height.warnings,
-        timings_ms=watch.timings_ms(),
     )
+    detector = bundle.matcher(options.verification.features) if options.verify else None
+    if detector is not None and fix.position is not None:
+        with watch.stage("verify"):
+            fix = _verified(fix, shot, detector, bundle, asked=options.verification, watch=watch)
+    return replace(fix, timings_ms=watch.timings_ms())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +118,10 @@ class _Stopwatch:
         yield
         self._spent_ms[name] = 1000 * (time.perf_counter() - began_s)
 
+    def add(self, parts_ms: dict[str, float]) -> None:
+        """Parts of a stage that were timed where they happened."""
+        self._spent_ms.update(parts_ms)
+
     def timings_ms(self) -> dict[str, float]:
         return {**self._spent_ms, "total": 1000 * (time.perf_counter() - self._began_s)}
 
@@ -122,6 +135,8 @@ def _open_parts(bundle: Bundle, options: LocateOptions) -> None:
         _ = bundle.altitude_network
     if options.weighted:
         import sklearn.svm  # noqa: F401
+    if options.verify and bundle.matcher(options.verification.features) is not None:
+        _ = bundle.texture
 
 
 def _read(photo: Photo, given: Camera | None, bundle: Bundle, options: LocateOptions) -> _Shot:
@@ -194,6 +209,26 @@ def _lookalikes(
         cell=known.cell[rows],
         epsg=bundle.epsg,
     )
+
+
+def _verified(
+    fix: Fix, shot: _Shot, detector: Detector, bundle: Bundle, *, asked: VerifyOptions, watch: _Stopwatch
+) -> Fix:
+    """The fix as the map has it; as it is where nothing is known about its scale."""
+    if fix.candidates is None or fix.altitude_m is None:
+        return fix
+    compare = Comparison(shot.pixels, shot.camera, texture=bundle.texture, detector=detector, options=asked)
+    verdict = decide(_hypotheses(fix.candidates, fix.altitude_m), compare, asked)
+    watch.add(compare.spent_ms)
+    return verified_fix(fix, verdict, shot.camera, map_gsd_m=bundle.texture.gsd_m, options=asked)
+
+
+def _hypotheses(candidates: Candidates, altitude_m: float) -> list[Hypothesis]:
+    """Each candidate's place and heading, at the altitude that was found; the nearest-looking first."""
+    return [
+        Hypothesis(View(candidates.point(i), altitude_m, float(candidates.heading_deg[i])), -distance)
+        for i, distance in enumerate(candidates.distance.tolist())
+    ]
 
 
 def _planes(picture: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -13,6 +13,7 @@ from typing import Literal
 from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.errors import InputError
 from nadirfix.settings import changed, read_table
+from nadirfix.verify_options import VerifyOptions
 
 __all__ = [
     "RECIPES",
@@ -209,6 +210,7 @@ class Recipe:
     place_network: NetworkOptions = field(default_factory=NetworkOptions)
     altitude_training: TrainOptions = field(default_factory=TrainOptions)
     place_training: TrainOptions = field(default_factory=TrainOptions)
+    matcher: Literal["xfeat", "sift", "none"] = "xfeat"  # what fixes are verified with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +224,8 @@ class LocateOptions:
     outlier_share: float = 0.4
     keep_on_line: bool = True  # candidates on the line between agreeing and not: kept, as published
     weight_epsilon: float = 1e-8
+    verify: bool = True  # hold hypotheses against the map, where the bundle carries a matcher
+    verification: VerifyOptions = field(default_factory=VerifyOptions)
     max_pixels: int = 200_000_000
     min_side_px: int = 32  # below this there is nothing to see
 
@@ -240,7 +244,9 @@ _PAPER_PLACE = NetworkOptions(encoder="efficientnet-b5", weights="google/efficie
 
 #: The named recipes: the published protocol to the letter, our best, and one for tests on two cores.
 RECIPES: dict[str, Recipe] = {
-    "paper": Recipe(name="paper", place_network=_PAPER_PLACE, grid=GridOptions(anchor="zone")),
+    "paper": Recipe(
+        name="paper", place_network=_PAPER_PLACE, grid=GridOptions(anchor="zone"), matcher="none"
+    ),
     "standard": Recipe(name="standard"),
     "tiny": Recipe(
         name="tiny",

@@ -20,6 +20,7 @@ __all__ = [
     "DESCRIPTORS",
     "FORMAT",
     "MANIFEST",
+    "MATCHER",
     "PLACE",
     "PLACE_WEIGHTS",
     "PROTOTYPES",
@@ -40,6 +41,7 @@ MANIFEST = "manifest.json"
 TEXTURE = "texture.ntx"
 ALTITUDE, ALTITUDE_WEIGHTS = "altitude.onnx", "altitude.safetensors"
 PLACE, PLACE_WEIGHTS = "place.onnx", "place.safetensors"
+MATCHER = "matcher.onnx"
 PROTOTYPES, DESCRIPTORS, REFERENCES = "prototypes.npy", "descriptors.npy", "references.parquet"
 
 Manifest = dict[str, Any]
