@@ -42,12 +42,14 @@ RECIPE = Recipe(
     place_network=NetworkOptions(width_px=64, height_px=64, **_NETWORK),
     altitude_training=_TRAINING,
     place_training=_TRAINING,
+    matcher="none",
 )
 
 #: The same recipe as a pilot would write it.
 RECIPE_TOML = """
 base = "standard"
 name = "test"
+matcher = "none"
 camera = "512x384@300"
 [bins]
 max_m = 200.0

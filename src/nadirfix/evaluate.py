@@ -29,6 +29,7 @@ __all__ = [
     "measures",
     "metrics",
     "top1_error_m",
+    "trust",
     "unsigned_altitude_error_m",
 ]
 
@@ -39,6 +40,9 @@ _POSITION_M = (5, 10, 25, 50)
 _ALTITUDE_M = (25, 50, 100)
 _RANKS = (1, 5)
 _BAND_M = 100.0
+_LEVELS = (50, 68, 80, 90, 95, 99)
+_STEPS = 40
+_CLOSE_M = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,6 +78,7 @@ def metrics(
     whole = measures(records)
     whole["error_codes"] = dict(Counter(record.error["code"] for record in records if record.error))
     whole["by_altitude"] = by_altitude(records)
+    whole |= trust(records)
     whole["timings_ms"] = _timings_ms(records)
     return whole | {"peak_rss_mb": peak_rss_mb, "exif_pose": exif_pose}
 
@@ -107,6 +112,13 @@ def by_altitude(records: Sequence[QueryRecord]) -> list[dict[str, Any]]:
         low = math.inf if record.altitude_m is None else record.altitude_m // _BAND_M * _BAND_M
         bands.setdefault(low, []).append(record)
     return [_band(low, bands[low]) for low in sorted(bands)]
+
+
+def trust(records: Sequence[QueryRecord]) -> dict[str, Any]:
+    """Whether radius and confidence mean what they say; empty where no answer carries them."""
+    sized = [r for r in records if r.answered and r.fix and r.fix.radius95_m is not None]
+    rated = [r for r in records if r.answered and r.fix and r.fix.confidence is not None]
+    return {"radius95": _radius95(sized), "risk_coverage": _risk_coverage(rated, len(records))}
 
 
 def compared(columns: Mapping[str, Sequence[QueryRecord]]) -> list[dict[str, Any]]:
@@ -153,6 +165,42 @@ def as_top1(record: QueryRecord) -> QueryRecord:
     if fix is None or fix.position is None or not fix.candidates:
         return record
     return replace(record, fix=replace(fix, position=fix.candidates.point(0)))
+
+
+def _radius95(sized: Sequence[QueryRecord]) -> dict[str, Any]:
+    """How often the truth lies within the radius that was told, at its own level and at others."""
+    radii = [(r.fix.radius95_m if r.fix else None) or 0.0 for r in sized]
+    far = [error_m(r) / max(radius, 1e-9) for r, radius in zip(sized, radii, strict=True)]
+    inside = {level: _percent(sum(f <= _of_95(level) for f in far), len(far)) for level in _LEVELS if far}
+    levels = [{"level": level, "inside": share} for level, share in inside.items()]
+    known = {"fixes": len(sized), "coverage": inside.get(95), "median_m": _quantile(radii, 0.5)}
+    return known | {"levels": levels}
+
+
+def _of_95(level: float) -> float:
+    """The radius for a share of cases as a multiple of the one for 95 %, for Gaussian errors in the plane."""
+    return math.sqrt(math.log(1 - level / 100) / math.log(0.05))
+
+
+def _risk_coverage(rated: Sequence[QueryRecord], queries: int) -> list[dict[str, float]]:
+    """What a pilot gets who believes only the surest answers: how many, and how many of them are wrong."""
+    ranked = sorted(rated, key=_confidence, reverse=True)
+    wrong = np.cumsum([error_m(r) > NEAR_M for r in ranked])
+    beyond = np.cumsum([error_m(r) > _CLOSE_M for r in ranked])
+    stops = sorted({round(k * len(ranked) / _STEPS) for k in range(1, _STEPS + 1)} - {0})
+    return [
+        {
+            "confidence": _confidence(ranked[n - 1]),
+            "answered": _percent(n, queries),
+            "wrong_fix": _percent(int(wrong[n - 1]), n),
+            "beyond_10_m": _percent(int(beyond[n - 1]), n),
+        }
+        for n in stops
+    ]
+
+
+def _confidence(record: QueryRecord) -> float:
+    return (record.fix.confidence if record.fix else None) or 0.0
 
 
 def _check(records: Sequence[QueryRecord]) -> None:

@@ -22,7 +22,8 @@ Record = Mapping[str, Any]
 #: What a table can hold, in the order of the lines.
 _FLAT = (
     "photo", "status", "lon", "lat", "easting_m", "northing_m", "epsg", "altitude_m", "gsd_m", "heading_deg",
-    "confidence", "radius95_m", "reason", "crop_clamped", "warnings",
+    "confidence", "radius95_m", "verified", "inliers", "tilt_deg", "tilt_toward_deg", "reason",
+    "crop_clamped", "warnings",
 )  # fmt: skip
 _ERROR = ("code", "message", "hint")
 _KML = "http://www.opengis.net/kml/2.2"
@@ -82,13 +83,17 @@ def _cell(value: Any) -> Any:
 
 
 def _features(record: Record) -> Iterator[dict[str, Any]]:
-    nested = ("candidates", "footprint")
+    nested = ("candidates", "footprint", "aircraft", "hypotheses")
     yield _feature("fix", _point(record), {k: v for k, v in record.items() if k not in nested})
     if record.get("footprint"):
         shared = {name: record[name] for name in ("photo", "altitude_m", "gsd_m", "heading_deg")}
         yield _feature("footprint", {"type": "Polygon", "coordinates": [_ring(record)]}, shared)
-    for candidate in record.get("candidates", ()):
-        yield _feature("candidate", _point(candidate), {"photo": record["photo"], **candidate})
+    others = {"candidate": record.get("candidates", ()), "hypothesis": record.get("hypotheses", ())}
+    if record.get("aircraft"):
+        others = {"aircraft": [record["aircraft"]], **others}
+    for role, places in others.items():
+        for place in places:
+            yield _feature(role, _point(place), {"photo": record["photo"], **place})
 
 
 def _feature(role: str, geometry: dict[str, Any] | None, properties: Record) -> dict[str, Any]:

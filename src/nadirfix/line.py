@@ -28,11 +28,17 @@ def line_of(fix: Fix) -> dict[str, Any]:
         "heading_deg": fix.heading_deg,
         "confidence": fix.confidence,
         "radius95_m": fix.radius95_m,
+        "verified": fix.verified,
+        "inliers": fix.inliers,
+        "tilt_deg": fix.tilt_deg,
+        "tilt_toward_deg": fix.tilt_toward_deg,
+        "aircraft": _aircraft(fix),
         "reason": fix.reason,
         "crop_clamped": fix.crop_clamped,
         "warnings": list(fix.warnings),
         "footprint": _footprint(fix),
         "candidates": _candidates(fix),
+        "hypotheses": [_hypothesis(other) for other in fix.hypotheses],
         "timings_ms": dict(fix.timings_ms),
     }
 
@@ -55,6 +61,23 @@ def _footprint(fix: Fix) -> list[list[float]] | None:
     half_w, half_h = fix.footprint_m[0] / 2, fix.footprint_m[1] / 2
     corners = [(-half_w, half_h), (-half_w, -half_h), (half_w, -half_h), (half_w, half_h)]
     return [list(fix.position.moved(x * cosine + y * sine, y * cosine - x * sine).lonlat) for x, y in corners]
+
+
+def _aircraft(fix: Fix) -> dict[str, float | None] | None:
+    """Where the camera hung, which is not the frame centre when it leans."""
+    place = fix.aircraft
+    if place is None:
+        return None
+    lon, lat = place.lonlat
+    where = {"lon": lon, "lat": lat, "easting_m": place.east_m, "northing_m": place.north_m}
+    return {**where, "radius95_m": fix.aircraft_radius95_m}
+
+
+def _hypothesis(other: Fix) -> dict[str, Any]:
+    """Another place the map was asked about, and what it said."""
+    whole = line_of(other)
+    names = ("lon", "lat", "easting_m", "northing_m", "epsg", "altitude_m", "heading_deg", "confidence")
+    return {name: whole[name] for name in (*names, "radius95_m", "inliers")}
 
 
 def _candidates(fix: Fix) -> list[dict[str, Any]]:

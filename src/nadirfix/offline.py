@@ -37,6 +37,7 @@ from nadirfix.output import Progress, quiet
 from nadirfix.retrieval.whiten import Projection
 from nadirfix.runtime import load_network
 from nadirfix.runtime.shipped import ShippedNetwork
+from nadirfix.verify.xfeat import about_xfeat, export_xfeat, missing_for_xfeat
 
 if TYPE_CHECKING:
     from nadirfix.bundle.networks import Networks
@@ -81,6 +82,7 @@ def build_bundle(
     lookout = Lookout(texture, canonical, references, _size(recipe))
     _describe(work, lookout, progress, whiten_dims=recipe.references.whiten_dims)
     _prototypes(work, references)
+    _matcher(work)
     about = {"altitude": about_altitude, "place": about_place}
     manifest = _manifest(recipe=recipe, texture=texture, grid=grid, order=order, about=about)
     work.finish({**manifest, "counts": _counts(chosen, references, order)})
@@ -99,6 +101,7 @@ def _inputs(ground: GeoMap, recipe: Recipe, *, train: bool) -> Inputs:
         "nadirfix": __version__,
         "recipe": recipe_in_manifest(recipe),
         "train": train,
+        "matcher": _about_matcher(recipe),
         "source": [_source(raster) for raster in ground.rasters],
     }
 
@@ -190,6 +193,19 @@ def _prototypes(work: Work, references: References) -> None:
     if not target.exists():
         descriptors = np.load(work.part(parts.DESCRIPTORS), mmap_mode="r", allow_pickle=False)
         save_array(target, mean_directions(descriptors, references))
+
+
+def _about_matcher(recipe: Recipe) -> dict[str, Any] | None:
+    """What fixes will be verified with; None where nothing is wanted, or the extra is not installed."""
+    if recipe.matcher == "xfeat":
+        return None if missing_for_xfeat() else about_xfeat()
+    return {"name": recipe.matcher} if recipe.matcher == "sift" else None
+
+
+def _matcher(work: Work) -> None:
+    target, about = work.part(parts.MATCHER), work.inputs["matcher"]
+    if about is not None and about["name"] == "xfeat" and not target.exists():
+        export_xfeat(target)
 
 
 def _manifest(

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.altitude.levels import KnownAltitude, likely_altitudes
 from nadirfix.camera import Camera
-from nadirfix.errors import InputError
-from nadirfix.image.crop import Crop, canonical_crop, network_frame, photo_gsd_m
-from nadirfix.image.decode import Photo, decode
-from nadirfix.image.spectrum import log_spectrum
-from nadirfix.image.tags import choose_camera, read_tags
-from nadirfix.options import LocateOptions, NetworkOptions
-from nadirfix.options_frame import VoteOptions
+from nadirfix.confirm import confirmed, from_candidates, moved, voted
+from nadirfix.image.crop import Crop, canonical_crop, network_frame
+from nadirfix.image.decode import Photo
+from nadirfix.options import LocateOptions
 from nadirfix.retrieval.fuse import fuse
-from nadirfix.retrieval.hypotheses import Scale, hypotheses
-from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis
+from nadirfix.shot import Height, Shot, height_of, planes, read_shot
+from nadirfix.types import Candidates, Fix, Hypothesis
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -52,13 +47,13 @@ def locate(
     _open_parts(bundle, options)
     watch = _Stopwatch()
     with watch.stage("decode"):
-        shot = _read(photo, camera, bundle, options)
+        shot = read_shot(photo, camera, bundle, options)
     with watch.stage("altitude"):
-        height = _height(shot, bundle, altitude_m, options)
+        height = height_of(shot, bundle, altitude_m, options)
     with watch.stage("crop"):
         crop = _canonical(shot, height, bundle, options)
     with watch.stage("embed"):
-        embedding = bundle.place_network.run(_planes(crop.pixels)[None])[0]
+        embedding = bundle.place_network.run(planes(crop.pixels)[None])[0]
     with watch.stage("classify"):
         classes = _likeliest(embedding, bundle, options)
     with watch.stage("retrieve"):
@@ -79,32 +74,9 @@ def locate(
         reason=None if fused else "the likeliest cells hold no references",
         crop_clamped=crop.clamped,
         warnings=shot.warnings + height.warnings,
-        timings_ms=watch.timings_ms(),
     )
-    if options.votes is None:
-        return fix
-    with watch.stage("votes"):
-        found = _hypotheses(shot, height, bundle, options.votes, sigma_m=altitude_sigma_m)
-    return dataclasses.replace(_at(found[0], fix, shot), timings_ms=watch.timings_ms())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shot:
-    """A photo as it was taken: pixels, the camera that took them, and what the pilot should know."""
-
-    pixels: NDArray[np.uint8]
-    camera: Camera
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Height:
-    """From how high: given, estimated, or not asked for."""
-
-    altitude_m: float | None = None
-    gsd_m: float | None = None
-    estimate: AltitudeEstimate | None = None
-    warnings: tuple[str, ...] = ()
+    fix = _beyond(fix, shot, replace(height, sigma_m=altitude_sigma_m), bundle, options=options, watch=watch)
+    return replace(fix, timings_ms=watch.timings_ms())
 
 
 class _Stopwatch:
@@ -120,6 +92,10 @@ class _Stopwatch:
         yield
         self._spent_ms[name] = 1000 * (time.perf_counter() - began_s)
 
+    def add(self, parts_ms: dict[str, float]) -> None:
+        """Parts of a stage that were timed where they happened."""
+        self._spent_ms.update(parts_ms)
+
     def timings_ms(self) -> dict[str, float]:
         return {**self._spent_ms, "total": 1000 * (time.perf_counter() - self._began_s)}
 
@@ -133,40 +109,11 @@ def _open_parts(bundle: Bundle, options: LocateOptions) -> None:
         _ = bundle.altitude_network
     if options.weighted:
         import sklearn.svm  # noqa: F401
+    if options.verify and bundle.matcher(options.verification.features) is not None:
+        _ = bundle.texture
 
 
-def _read(photo: Photo, given: Camera | None, bundle: Bundle, options: LocateOptions) -> _Shot:
-    pixels = decode(photo, max_pixels=options.max_pixels)
-    _check_size(pixels, options)
-    chosen = choose_camera(read_tags(photo), explicit=given, nominal=bundle.camera)
-    return _Shot(pixels, chosen.camera, chosen.warnings + _size_warnings(pixels, bundle))
-
-
-def _height(shot: _Shot, bundle: Bundle, altitude_m: float | None, options: LocateOptions) -> _Height:
-    if altitude_m is not None:
-        _check_altitude(altitude_m)
-        return _Height(altitude_m, shot.camera.gsd_m(altitude_m))
-    return _estimated(shot, bundle) if options.crop else _Height()
-
-
-def _estimated(shot: _Shot, bundle: Bundle) -> _Height:
-    """What the network names is the altitude of the nominal camera; gsd follows, and from it the true one."""
-    settings = bundle.recipe.altitude_network
-    frame = network_frame(
-        shot.pixels, shot.camera, bundle.camera, width_px=settings.width_px, height_px=settings.height_px
-    )
-    scores = bundle.altitude_scores(_altitude_input(frame, settings)[None])[0]
-    nominal = bundle.bins.estimate(scores)
-    gsd_m = photo_gsd_m(nominal.altitude_m, nominal=bundle.camera, photo=shot.camera)
-    estimate = nominal.scaled(shot.camera.altitude_m(gsd_m) / nominal.altitude_m)
-    return _Height(estimate.altitude_m, gsd_m, estimate, _edge_warning(estimate))
-
-
-def _altitude_input(frame: NDArray[np.float32], settings: NetworkOptions) -> NDArray[np.float32]:
-    return log_spectrum(frame, settings) if settings.input == "spectrum" else _planes(frame)
-
-
-def _canonical(shot: _Shot, height: _Height, bundle: Bundle, options: LocateOptions) -> Crop:
+def _canonical(shot: Shot, height: Height, bundle: Bundle, options: LocateOptions) -> Crop:
     """The middle of the photo at the references' scale, or the whole of it where that is wanted."""
     settings = bundle.recipe.place_network
     size = {"width_px": settings.width_px, "height_px": settings.height_px}
@@ -206,74 +153,21 @@ def _lookalikes(
     )
 
 
-def _hypotheses(
-    shot: _Shot, height: _Height, bundle: Bundle, options: VoteOptions, *, sigma_m: float | None
-) -> list[Hypothesis]:
-    """Views the photo may show, from the whole frame, at every altitude that comes into question."""
-    known = []
-    if height.estimate is None and height.altitude_m is not None:
-        known = [KnownAltitude(height.altitude_m, sigma_m or 0.0)]
-    asked = height.estimate is None and (sigma_m or not known)
-    estimate = _estimated(shot, bundle).estimate if asked else height.estimate
-    levels = likely_altitudes(estimate, known, options)
-    scales = [Scale(shot.camera.gsd_m(level.altitude_m), level.share) for level in levels]
-    return hypotheses(shot.pixels, shot.camera, scales, lookup=bundle.lookup, options=options)
-
-
-def _at(best: Hypothesis, fix: Fix, shot: _Shot) -> Fix:
-    """The fix, moved to where the frame's votes have it."""
-    view = best.view
-    return dataclasses.replace(
-        fix,
-        status="fix",
-        reason=None,
-        position=view.center,
-        altitude_m=view.altitude_m,
-        gsd_m=shot.camera.gsd_m(view.altitude_m),
-        heading_deg=view.heading_deg,
-        footprint_m=shot.camera.footprint_m(view.altitude_m),
-    )
-
-
-def _planes(picture: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Channels first, as networks want it."""
-    return np.moveaxis(picture, -1, 0)
-
-
-def _check_size(pixels: NDArray[np.uint8], options: LocateOptions) -> None:
-    height_px, width_px = pixels.shape[:2]
-    if min(height_px, width_px) < options.min_side_px:
-        raise InputError(
-            "photo.too_small",
-            "the photo has too few pixels",
-            seen=f"{width_px} × {height_px} px, at least {options.min_side_px} each way are needed",
-            do="give the original photo, not a thumbnail",
-        )
-
-
-def _size_warnings(pixels: NDArray[np.uint8], bundle: Bundle) -> tuple[str, ...]:
-    height_px, width_px = pixels.shape[:2]
-    networks = bundle.recipe.altitude_network, bundle.recipe.place_network
-    wide, high = max(n.width_px for n in networks), max(n.height_px for n in networks)
-    if width_px >= wide and height_px >= high:
-        return ()
-    return (f"the photo has {width_px} × {height_px} px, the networks look at {wide} × {high}: enlarged",)
-
-
-def _check_altitude(altitude_m: float) -> None:
-    if not 0 < altitude_m < math.inf:
-        raise InputError(
-            "altitude.invalid",
-            "an altitude must be a positive number of metres above ground",
-            seen=f"{altitude_m}",
-            do="give metres above ground, or leave it out to have it estimated",
-        )
-
-
-def _edge_warning(estimate: AltitudeEstimate) -> tuple[str, ...]:
-    if not estimate.at_edge:
-        return ()
-    return (
-        f"the altitude is the last the bundle knows at this end ({estimate.altitude_m:.0f} m): "
-        "the photo may come from beyond it",
-    )
+def _beyond(
+    fix: Fix, shot: Shot, height: Height, bundle: Bundle, *, options: LocateOptions, watch: _Stopwatch
+) -> Fix:
+    """What the whole frame and the map itself have to say, where they are asked."""
+    found: list[Hypothesis] = []
+    if options.votes:
+        with watch.stage("votes"):
+            found = voted(shot, height, bundle, options.votes)
+    detector = bundle.matcher(options.verification.features) if options.verify else None
+    if detector is None:
+        return moved(fix, found[0], shot) if found else fix
+    tries = [lambda: found or from_candidates(fix)]
+    if options.in_doubt and not found:
+        tries.append(partial(voted, shot, height, bundle, options.in_doubt))
+    with watch.stage("verify"):
+        fix, parts_ms = confirmed(fix, shot, tries, detector, bundle, options=options.verification)
+    watch.add(parts_ms)
+    return fix

@@ -14,6 +14,7 @@ from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.errors import InputError
 from nadirfix.options_frame import FitOptions, VoteOptions
 from nadirfix.settings import changed, read_table
+from nadirfix.verify_options import VerifyOptions
 
 __all__ = [
     "RECIPES",
@@ -220,6 +221,7 @@ class Recipe:
     place_network: NetworkOptions = field(default_factory=lambda: NetworkOptions(aggregator="gem"))
     altitude_training: TrainOptions = field(default_factory=TrainOptions)
     place_training: TrainOptions = field(default_factory=TrainOptions)
+    matcher: Literal["xfeat", "sift", "none"] = "xfeat"  # what fixes are verified with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,11 +233,12 @@ class LocateOptions:
     retrieve: int = 10
     weighted: bool = True  # False: the nearest reference alone is the answer
     outlier_share: float = 0.4
-    votes: VoteOptions | None = (
-        None  # how the whole frame votes; None: the middle of the photo alone is asked
-    )
+    votes: VoteOptions | None = None  # the whole frame votes from the start; None: its middle is asked
+    in_doubt: VoteOptions | None = field(default_factory=VoteOptions)  # where the map confirms no candidate
     keep_on_line: bool = True  # candidates on the line between agreeing and not: kept, as published
     weight_epsilon: float = 1e-8
+    verify: bool = True  # hold hypotheses against the map, where the bundle carries a matcher
+    verification: VerifyOptions = field(default_factory=VerifyOptions)
     max_pixels: int = 200_000_000
     min_side_px: int = 32  # below this there is nothing to see
 
@@ -257,7 +260,7 @@ _PAPER_PLACE = NetworkOptions(encoder="efficientnet-b5", weights="google/efficie
 RECIPES: dict[str, Recipe] = {
     "paper": Recipe(
         name="paper", altitude_network=_PAPER_ALTITUDE, place_network=_PAPER_PLACE,
-        references=ReferenceOptions(), grid=GridOptions(anchor="zone"),
+        references=ReferenceOptions(), grid=GridOptions(anchor="zone"), matcher="none",
     ),
     "standard": Recipe(name="standard"),
     "tiny": Recipe(

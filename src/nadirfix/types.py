@@ -179,7 +179,13 @@ class Fix:
     confidence: float | None = None
     radius95_m: float | None = None
     covariance_m2: Floats | None = None
-    hypotheses: tuple[Fix, ...] = ()
+    hypotheses: tuple[Fix, ...] = ()  # other places the map was asked about, the best first
+    verified: bool | None = None  # whether the map confirmed the answer; None: it was not asked
+    inliers: int | None = None  # points of the photo the map shows where they should be
+    tilt_deg: float | None = None
+    tilt_toward_deg: float | None = None
+    aircraft: Point | None = None  # the place below the camera, which is the frame centre only without tilt
+    aircraft_radius95_m: float | None = None
     reason: str | None = None
     crop_clamped: bool = False
     warnings: tuple[str, ...] = ()

@@ -10,13 +10,23 @@ from sources import BIN, module_path, modules, room
 
 #: A room may import from the layers above it in this list, never from below.
 LAYERS = [
-    {"types", "errors", "options", "options_frame", "camera", "output", "manifest", "formats", "line"}
-    | {"settings", "weights"},
+    {
+        "types",
+        "errors",
+        "options",
+        "options_frame",
+        "verify_options",
+        "camera",
+        "output",
+        "manifest",
+        "formats",
+    }
+    | {"line", "settings", "weights"},
     {"geo", "image"},
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},
     {"bundle", "evaluate", "datasets"},
-    {"online", "offline", "report"},
+    {"online", "confirm", "shot", "offline", "report"},
     {"study"},
     {"cli", "serve"},
 ]
@@ -33,6 +43,7 @@ NEIGHBOURS = {
     ("options", "errors"),
     ("options", "options_frame"),
     ("options", "settings"),
+    ("options", "verify_options"),
     ("settings", "camera"),
     ("settings", "errors"),
     ("options", "camera"),
@@ -42,6 +53,9 @@ NEIGHBOURS = {
     ("manifest", "camera"),
     ("manifest", "output"),
     ("place", "altitude"),  # references are made at the lowest altitude class
+    ("online", "confirm"),
+    ("online", "shot"),
+    ("confirm", "shot"),
     ("cli", "serve"),
 }
 

@@ -80,6 +80,9 @@ class Fake:
         unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         self.index = ReferenceIndex(unit.astype(np.float16), np.concatenate([[0], np.cumsum(SIZES)]))
 
+    def matcher(self, options: Any) -> None:
+        """Nothing to hold photos against the map with."""
+
 
 def photo(width_px: int = 512, height_px: int = 384, focal_35mm: float | None = None) -> bytes:
     tags = None

@@ -22,11 +22,13 @@ from nadirfix.options import Recipe
 from nadirfix.place.classify import CellRanking, CellVoter
 from nadirfix.retrieval.whiten import Projection, unit
 from nadirfix.runtime import Network, load_network
+from nadirfix.verify_options import FeatureOptions
 
 if TYPE_CHECKING:
     from nadirfix.geo.texture import Texture
     from nadirfix.retrieval.hypotheses import Lookup
     from nadirfix.retrieval.index import ReferenceIndex
+    from nadirfix.verify.features import Detector
 
 __all__ = ["Bundle"]
 
@@ -168,6 +170,23 @@ class Bundle:
             places=self.references,
             epsg=self.epsg,
         )
+
+    @property
+    def matcher_name(self) -> str | None:
+        """What fixes can be verified with; None where the bundle carries nothing for it."""
+        about = self.manifest.get("matcher")
+        return None if about is None else str(about["name"])
+
+    def matcher(self, options: FeatureOptions) -> Detector | None:
+        """Finds points by which a photo is held against the map; None where fixes are not verified."""
+        from nadirfix.verify.features import detector_of
+
+        name = self.matcher_name
+        return None if name is None else detector_of(name, self._matcher_network, options)
+
+    @cached_property
+    def _matcher_network(self) -> Network | None:
+        return load_network(self.path / parts.MATCHER) if self.matcher_name == "xfeat" else None
 
     def _array(self, name: str, *, dtype: type = np.float16, rows: int | None = None) -> NDArray[Any]:
         try:

@@ -21,6 +21,7 @@ __all__ = [
     "DESCRIPTORS",
     "FORMAT",
     "MANIFEST",
+    "MATCHER",
     "OLDEST",
     "PLACE",
     "PLACE_WEIGHTS",
@@ -45,6 +46,7 @@ TEXTURE = "texture.ntx"
 ALTITUDE, ALTITUDE_WEIGHTS = "altitude.onnx", "altitude.safetensors"
 ALTITUDE_CLASSES = "altitude_classes.npy"
 PLACE, PLACE_WEIGHTS = "place.onnx", "place.safetensors"
+MATCHER = "matcher.onnx"
 PROTOTYPES, DESCRIPTORS, REFERENCES = "prototypes.npy", "descriptors.npy", "references.parquet"
 PROJECTION = "projection.npy"
 

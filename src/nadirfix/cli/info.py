@@ -34,6 +34,7 @@ def summary(bundle: Bundle) -> dict[str, Any]:
         "camera": bundle.camera.spec,
         "recipe": said["recipe"]["name"],
         "trained": {name: network["training"] is not None for name, network in said["networks"].items()},
+        "matcher": bundle.matcher_name,
         "counts": said["counts"],
         "accuracy": said["accuracy"],
         "bytes": sum(part["bytes"] for part in said["parts"].values()),

@@ -22,9 +22,10 @@ from nadirfix.cli.progress import progress_bar
 from nadirfix.errors import InputError, NadirfixError
 from nadirfix.formats import csv_text, error_record, geojson_text, json_line, kml_text
 from nadirfix.options import LocateOptions
-from nadirfix.output import Progress, atomic_file, check_target
+from nadirfix.output import Progress, atomic_file, check_target, output_errors
 
 if TYPE_CHECKING:
+    from nadirfix.bundle import Bundle
     from nadirfix.types import Fix
 
 __all__ = ["Format", "locate"]
@@ -69,6 +70,10 @@ def locate(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write there, not to standard output.")
     ] = None,
+    explain_in: Annotated[
+        Path | None,
+        typer.Option("--explain", metavar="DIR", help="Write a picture of the reasons for each photo there."),
+    ] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -78,7 +83,10 @@ def locate(
     options = dataclasses.replace(LocateOptions(), weighted=not no_wce)
     if out is not None:
         check_target(out, overwrite=overwrite)
-    place = _placer(bundle, camera=taken_with, altitude_m=altitude_m, options=options)
+    if explain_in is not None:
+        check_target(explain_in, overwrite=overwrite)
+    settings = {"camera": taken_with, "altitude_m": altitude_m, "options": options}
+    place = _placer(bundle, explain_in, **settings)
     # Taken before the progress bar is drawn: the bar catches what is printed and sends it to stderr.
     with _sink(out, overwrite=overwrite) as write, progress_bar(quiet) as progress:
         worst = _write_all(_expanded(photos), place, form, write, progress, quiet=quiet)
@@ -86,13 +94,39 @@ def locate(
         raise typer.Exit(worst)
 
 
-def _placer(bundle: Path, **settings: Any) -> Callable[[str], Fix]:
+def _placer(bundle: Path, explain_in: Path | None, **settings: Any) -> Callable[[str], Fix]:
     """ONNX Runtime and OpenCV are loaded here and not with the command line."""
     from nadirfix.bundle import Bundle
     from nadirfix.online import locate as locate_photo
 
     opened = Bundle.load(bundle)
-    return lambda photo: locate_photo(photo, bundle=opened, **settings)
+    taken: set[str] = set()
+
+    def place(photo: str) -> Fix:
+        fix = locate_photo(photo, bundle=opened, **settings)
+        if explain_in is not None:
+            shown = {name: settings[name] for name in ("camera", "options")}
+            _explain(fix, _free_name(explain_in, photo, taken), opened, **shown)
+        return fix
+
+    return place
+
+
+def _explain(fix: Fix, target: Path, bundle: Bundle, **settings: Any) -> None:
+    from nadirfix.report.explain import write_explanation
+
+    with output_errors(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    write_explanation(target, fix.photo, fix, bundle=bundle, **settings)
+
+
+def _free_name(folder: Path, photo: str, taken: set[str]) -> Path:
+    """The photo's name as a picture; photos of one name in several folders are numbered."""
+    stem, number = Path(photo).stem, 1
+    while (name := stem if number == 1 else f"{stem}-{number}") in taken:
+        number += 1
+    taken.add(name)
+    return folder / f"{name}.png"
 
 
 def _write_all(

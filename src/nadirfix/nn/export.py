@@ -25,27 +25,38 @@ _EXAMPLES = 2
 _EXPORTER_LOG = "torch.onnx._internal.exporter._registration"
 
 
-def export_network(module: nn.Module, path: Path, *, input_shape: tuple[int, ...]) -> None:
+def export_network(
+    module: nn.Module, path: Path, *, input_shape: tuple[int, ...], side_step_px: int | None = None
+) -> None:
     """Write a network so that it runs without torch, for any number of pictures at a time.
 
-    ``input_shape`` is one picture's: channels, rows, columns. The module itself is left as it is.
+    ``input_shape`` is one picture's: channels, rows, columns. With ``side_step_px`` rows and columns are
+    free, in multiples of it. The module itself is left as it is.
     """
     still = copy.deepcopy(module).cpu().float().eval()
-    model = _traced(still, torch.zeros(_EXAMPLES, *input_shape))
+    model = _traced(still, torch.zeros(_EXAMPLES, *input_shape), _free(side_step_px))
     _strip(model)
     with atomic_file(path) as scratch:
         scratch.write_bytes(model.SerializeToString(deterministic=True))
 
 
-def _traced(module: nn.Module, examples: torch.Tensor) -> onnx.ModelProto:
-    batch = torch.export.Dim("batch", min=1, max=2**20)
+def _free(side_step_px: int | None) -> dict[int, Any]:
+    """Which sizes of the input may change: how many pictures, and with a step their rows and columns."""
+    free: dict[int, Any] = {0: torch.export.Dim("batch", min=1, max=2**20)}
+    if side_step_px is not None:
+        free[2] = side_step_px * torch.export.Dim("rows", min=1, max=2**10)
+        free[3] = side_step_px * torch.export.Dim("columns", min=1, max=2**10)
+    return free
+
+
+def _traced(module: nn.Module, examples: torch.Tensor, free: dict[int, Any]) -> onnx.ModelProto:
     with torch.no_grad(), _hushed():
         program = torch.onnx.export(
             module,
             (examples,),
             input_names=["inputs"],
             output_names=["outputs"],
-            dynamic_shapes=[{0: batch}],
+            dynamic_shapes=[free],
             dynamo=True,
             verbose=False,
         )

@@ -15,7 +15,14 @@ from nadirfix.report.chart import answers_on_map
 from nadirfix.report.content import COLUMN_NAMES, MAIN, Content
 from nadirfix.report.html import definitions, metres, millis, percent, table, tiles
 from nadirfix.report.pictures import choose, query_panel
-from nadirfix.report.plots import accuracy_by_altitude, altitude_confusion, error_curve, stage_times
+from nadirfix.report.plots import (
+    accuracy_by_altitude,
+    altitude_confusion,
+    coverage_curve,
+    error_curve,
+    risk_curve,
+    stage_times,
+)
 from nadirfix.report.words import CAUTION, TERMS
 
 __all__ = ["comparison_table", "report_html", "write_report"]
@@ -148,11 +155,28 @@ def _plots(content: Content) -> str:
     if metrics["altitude"]["queries"]:
         told = "Photos by true altitude (rows) and altitude found (columns); the line is perfect."
         figures.append(("How high", altitude_confusion(content.records, content.bundle.edges_m), told))
+    figures += _trust_figures(metrics)
     if metrics["timings_ms"]:
         told = "One photo at a time on this machine's processor."
         figures.append(("How long", stage_times(metrics["timings_ms"]), told))
     inside = "".join(f"<figure><h3>{n}</h3>{d}<figcaption>{t}</figcaption></figure>" for n, d, t in figures)
     return f'<h2>How good, how high, how long</h2><div class="plots">{inside}</div>{_altitude(metrics)}'
+
+
+def _trust_figures(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Whether radius and confidence can be trusted, where answers carry them."""
+    figures = []
+    radius, risk = metrics["radius95"], metrics["risk_coverage"]
+    if radius["fixes"]:
+        told = (
+            f"Of {radius['fixes']} fixes, {percent(radius['coverage'])} lie within their 95 % radius, "
+            f"{metres(radius['median_m'])} in the median. On the line promises are kept."
+        )
+        figures.append(("Can the radius be trusted", coverage_curve(radius["levels"]), told))
+    if risk:
+        told = "Further right more photos are answered; lower is better."
+        figures.append(("Can the confidence be trusted", risk_curve(risk), told))
+    return figures
 
 
 def _altitude(metrics: Mapping[str, Any]) -> str:

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from nadirfix.evaluate import NEAR_M, QueryRecord, error_m, top1_error_m
 
-__all__ = ["accuracy_by_altitude", "altitude_confusion", "error_curve", "stage_times"]
+__all__ = [
+    "accuracy_by_altitude",
+    "altitude_confusion",
+    "coverage_curve",
+    "error_curve",
+    "risk_curve",
+    "stage_times",
+]
 
 Floats = NDArray[np.float64]
 
@@ -119,6 +126,35 @@ def _confusion(records: Sequence[QueryRecord], edges_m: Floats) -> Floats:
     # What lies outside the range is counted in the class at its edge, as the network itself would.
     inside = np.clip(spots, edges_m[0], np.nextafter(edges_m[-1], edges_m[0]))
     return np.asarray(np.histogram2d(inside[:, 0], inside[:, 1], bins=[edges_m, edges_m])[0], np.float64)
+
+
+def coverage_curve(levels: Sequence[Mapping[str, float]]) -> str:
+    """How many truths lie within the radius, for every share it could have promised."""
+
+    def draw(axes: Any) -> None:
+        axes.plot([0, 100], [0, 100], color=_LINE, linewidth=1.5)
+        promised, kept = ([step[name] for step in levels] for name in ("level", "inside"))
+        axes.plot([0, *promised], [0, *kept], "o-", color=_MAIN, markersize=5)
+        axes.set(xlim=(0, 100), ylim=(0, 102), xlabel="promised, % of fixes", ylabel="inside, % of fixes")
+        axes.grid(True)
+
+    return _svg(draw, "Share of fixes whose truth lies within the radius, by the share that was promised")
+
+
+def risk_curve(steps: Sequence[Mapping[str, float]]) -> str:
+    """What is wrong among the surest answers, as more and more are believed."""
+    lines = [("wrong_fix", "more than 100 m off", _MAIN), ("beyond_10_m", "more than 10 m off", _SECOND)]
+
+    def draw(axes: Any) -> None:
+        answered = [step["answered"] for step in steps]
+        for name, label, colour in lines:
+            axes.plot(answered, [step[name] for step in steps], color=colour, label=label)
+        axes.set(xlim=(0, 100), xlabel="photos answered, surest first, %", ylabel="% of the answered")
+        axes.set_ylim(bottom=0)
+        axes.grid(True)
+        axes.legend(loc="lower left", fontsize=9, ncols=2, bbox_to_anchor=(-0.02, 1.0))
+
+    return _svg(draw, "Share of wrong answers among the surest ones, by how many are believed")
 
 
 def stage_times(timings_ms: Mapping[str, Mapping[str, float]]) -> str:

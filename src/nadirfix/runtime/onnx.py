@@ -30,17 +30,22 @@ class OnnxNetwork:
         self._input, self._shape = inputs[0].name, tuple(inputs[0].shape[1:])
 
     @property
-    def input_shape(self) -> tuple[int, ...]:
-        """The shape of one input: channels, rows, columns."""
+    def input_shape(self) -> tuple[int | str, ...]:
+        """The shape of one input: channels, rows, columns; a name stands for a side that is free."""
         return self._shape
 
     def run(self, inputs: Floats) -> Floats:
         """What the network says about each input of a batch, one row each."""
-        if inputs.shape[1:] != self._shape:
+        if not _fits(inputs.shape[1:], self._shape):
             raise ValueError(f"inputs of shape {inputs.shape[1:]} for a network that takes {self._shape}")
         batch = np.ascontiguousarray(inputs, np.float32)
         (outputs,) = self._session.run(None, {self._input: batch})
         return np.asarray(outputs, np.float32)
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | str, ...]) -> bool:
+    pairs = zip(shape, wanted, strict=False)
+    return len(shape) == len(wanted) and all(isinstance(w, str) or s == w for s, w in pairs)
 
 
 def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:

@@ -19,6 +19,8 @@ Answers = dict[str, QueryRecord]
 Plain = dict[str, Any]
 
 _TOLD = ("altitude_m", "gsd_m", "heading_deg", "confidence", "radius95_m", "reason", "crop_clamped")
+_SEEN = ("verified", "inliers", "tilt_deg", "tilt_toward_deg")
+_PLAIN = (*_TOLD, *_SEEN)
 
 
 def record_of(
@@ -40,7 +42,7 @@ def plain_from_answer(record: QueryRecord) -> Plain:
     fix = record.fix
     if fix is None:
         return {"error": dict(record.error or {})}
-    told: Plain = {name: getattr(fix, name) for name in _TOLD}
+    told: Plain = {name: getattr(fix, name) for name in _PLAIN}
     place = fix.position
     told["position"] = None if place is None else [place.east_m, place.north_m, place.epsg]
     told["candidates"] = _plain_candidates(fix.candidates)
@@ -61,7 +63,7 @@ def answer_from_plain(plain: Mapping[str, Any], name: str, row: ManifestRow) -> 
         weights=None if weights is None else np.array(weights, np.float64),
         warnings=tuple(plain["warnings"]),
         timings_ms=plain["timings_ms"],
-        **{field: plain[field] for field in _TOLD},
+        **{field: plain[field] for field in _PLAIN},
     )
     return record_of(name, row, fix=fix)
 

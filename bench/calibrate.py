@@ -1,0 +1,184 @@
+"""Where the constants of TrustOptions come from: procedural worlds, where nothing is evaluated.
+
+Photos of the newer date are held against the map of the older one, at their true view displaced as retrieval
+leaves it (30 m, 15°, 12 %), and at other places. ``--degraded MAP.tif`` adds photos of a map's own date that
+were blurred, hazed, shaded, recoloured and covered in part.
+
+Confidence: a logistic curve over the support of right and wrong sightings. Radius: the inflation with which
+95 of 100 true places lie within it; the floor for what two maps differ by anyway is an assumption and stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from record import record
+from verify import detector, moved
+
+from nadirfix.camera import Camera
+from nadirfix.geo.geomap import GeoMap
+from nadirfix.geo.pack import pack_texture
+from nadirfix.geo.texture import Texture
+from nadirfix.options import TextureOptions
+from nadirfix.types import Point, View
+from nadirfix.verify.compare import Comparison, Sighting
+from nadirfix.verify.features import Detector
+from nadirfix.verify.trust import centre_covariance_m2, radius95_m, support_of
+from nadirfix.verify_options import TrustOptions, VerifyOptions
+from nadirfix.world.make import make_world
+
+CAMERA = Camera(1024, 768, 600.0, 600.0)
+ALTITUDE_M = (100.0, 600.0)
+RIGHT_M = 25.0
+ELSEWHERE_M = 400.0
+Pair = tuple[np.ndarray, View]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One look at the map, and what is true about it."""
+
+    sighting: Sighting
+    off_m: float
+    right: bool
+    map_gsd_m: float
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--worlds", type=int, nargs="*", default=[31, 32, 33])
+    options.add_argument("--size-m", type=float, default=1600.0)
+    options.add_argument("--degraded", type=Path, nargs="*", default=[])
+    options.add_argument("--count", type=int, default=60, help="photos per place")
+    options.add_argument("--seed", type=int, default=77)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        points = detector("xfeat", Path(name))
+        rows = [row for place in places(given, Path(name)) for row in looks(*place, points, given.seed)]
+    told = {"seed": given.seed, "worlds": given.worlds, "degraded": [p.stem for p in given.degraded]}
+    told |= confidence(rows) | radius(rows)
+    for key, value in told.items():
+        print(f"{key}: {value}")
+    print(f"wrote {record('calibrate', told)}")
+
+
+def places(given: argparse.Namespace, scratch: Path) -> Iterator[tuple[Texture, list[Pair]]]:
+    """Maps with photos of them."""
+    for seed in given.worlds:
+        world = make_world(size_m=given.size_m, gsd_m=0.5, seed=seed)
+        old, new = (
+            Texture.from_array(p, None, affine=world.affine, epsg=world.epsg) for p in (world.old, world.new)
+        )
+        yield old, photos(new, given)
+    for path in given.degraded:
+        target = scratch / f"{path.stem}.ntx"
+        with GeoMap.open(path) as ground:
+            pack_texture(ground, target, options=TextureOptions())
+        texture = Texture.load(target)
+        taken = photos(texture, given)
+        yield texture, [(degraded(p, np.random.default_rng(i)), v) for i, (p, v) in enumerate(taken)]
+
+
+def photos(source: Texture, given: argparse.Namespace) -> list[Pair]:
+    rng, taken = np.random.default_rng(given.seed), []
+    west, south, east, north = source.bounds
+    largest_m = min(ALTITUDE_M[1], 0.6 * min(east - west, north - south))
+    while len(taken) < given.count:
+        place = Point(rng.uniform(west, east), rng.uniform(south, north), source.epsg)
+        view = View(place, rng.uniform(ALTITUDE_M[0], largest_m), rng.uniform(0, 360))
+        if source.render(view, CAMERA, (64, 48)).valid_share > 0.99:
+            pixels = source.render(view, CAMERA).pixels + rng.normal(
+                0, 2, (CAMERA.height_px, CAMERA.width_px, 3)
+            )
+            taken.append((np.clip(np.rint(pixels), 0, 255).astype(np.uint8), view))
+    return taken
+
+
+def degraded(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """As if of another day: blurred, other light, uneven shade, haze, things that were not there, noise."""
+    height, width = pixels.shape[:2]
+    light = cv2.GaussianBlur(pixels.astype(np.float32), (0, 0), rng.uniform(0.8, 1.6))
+    light = 255 * (np.clip(light, 0, 255) / 255) ** rng.uniform(0.6, 1.5) * rng.uniform(0.7, 1.2, 3)
+    shade = cv2.resize(
+        rng.normal(0, 1, (4, 5)).astype(np.float32), (width, height), interpolation=cv2.INTER_CUBIC
+    )
+    haze = rng.uniform(0, 0.45)
+    light = light * (1 + 0.25 * shade)[..., None] * (1 - haze) + 200 * haze
+    for _ in range(rng.integers(4, 12)):
+        middle = (int(rng.uniform(0, width)), int(rng.uniform(0, height)))
+        axes = (int(rng.uniform(20, 120)), int(rng.uniform(20, 120)))
+        cv2.ellipse(light, middle, axes, rng.uniform(0, 180), 0, 360, rng.uniform(40, 220, 3).tolist(), -1)
+    return np.clip(np.rint(light + rng.normal(0, 6, light.shape)), 0, 255).astype(np.uint8)
+
+
+def looks(texture: Texture, taken: Sequence[Pair], points: Detector, seed: int) -> Iterator[Row]:
+    """Each photo at its displaced true view, and at two other places turned at random."""
+    rng, options = np.random.default_rng(seed), VerifyOptions()
+    for i, (pixels, true) in enumerate(taken):
+        compare = Comparison(pixels, CAMERA, texture=texture, detector=points, options=options)
+        elsewhere = [taken[(i + k) % len(taken)][1].center for k in (7, 8)]
+        views = [moved(true, rng)]
+        views += [
+            dataclasses.replace(moved(true, rng), center=p, heading_deg=rng.uniform(0, 360))
+            for p in elsewhere
+        ]
+        for k, view in enumerate(views):
+            seen = compare.first_look(view)
+            if seen.inliers >= options.promising_inliers:
+                seen = compare.second_look(seen)
+            off_m = seen.view.center.distance_m(true.center)
+            if k == 0 or view.center.distance_m(true.center) > ELSEWHERE_M:
+                yield Row(seen, off_m, k == 0 and off_m < RIGHT_M, texture.gsd_m)
+
+
+def confidence(rows: Sequence[Row]) -> dict[str, Any]:
+    from sklearn.linear_model import LogisticRegression
+
+    trust = TrustOptions()
+    support = np.array([support_of(row.sighting, trust) for row in rows], float)
+    right = np.array([row.right for row in rows])
+    fitted = LogisticRegression(C=1.0).fit(support[:, None], right)
+    slope, intercept = float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
+    wrong = support[~right]
+    return {
+        "looks": {"right": int(right.sum()), "wrong": int((~right).sum())},
+        "confidence_middle": round(-intercept / slope, 2),
+        "confidence_slope": round(slope, 3),
+        "support_right_percentiles": [float(np.percentile(support[right], q)) for q in (1, 5, 50)],
+        "support_wrong_percentiles": [float(np.percentile(wrong, q)) for q in (50, 95, 99, 100)],
+    }
+
+
+def radius(rows: Sequence[Row]) -> dict[str, Any]:
+    """The inflation that keeps the promise of 95 %, the floors being as they are."""
+    good, trust = [row for row in rows if row.right], TrustOptions()
+
+    def kept(inflate: float) -> float:
+        changed = dataclasses.replace(trust, inflate=inflate)
+        inside = [
+            row.off_m <= radius95_m(centre_covariance_m2(row.sighting, changed, map_gsd_m=row.map_gsd_m))
+            for row in good
+        ]
+        return float(np.mean(inside))
+
+    steps = np.arange(0.25, 6.01, 0.05)
+    enough = next((float(s) for s in steps if kept(float(s)) >= 0.95), math.nan)
+    return {
+        "coverage_now": round(100 * kept(trust.inflate), 1),
+        "inflate_for_95": None if math.isnan(enough) else round(enough, 2),
+        "median_error_m": round(float(np.median([row.off_m for row in good])), 3),
+    }
+
+
+if __name__ == "__main__":
+    main()

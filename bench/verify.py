@@ -1,0 +1,230 @@
+"""What asking the map is worth: metres, headings, altitudes, refusals and time, with and without it.
+
+    python bench/verify.py                                             a procedural world, displaced views
+    python bench/verify.py --map OLD.tif --manifest M.csv --name mine  the same on a map and photos of yours
+    python bench/verify.py --bundle B --manifest M.csv --name mine     the whole chain of a bundle, in turns
+    python bench/verify.py --bundle B --manifest M.csv --foreign       photos of another place
+
+"Displaced" starts from the true view moved by up to 30 m, 15° and 12 %, with another place as a rival, and so
+measures matching alone. With a bundle each photo is placed twice, verified and not, and the ratio of the two
+times is taken photo by photo. One line per photo goes to results/verify_NAME.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import math
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from record import RESULTS, record
+
+from nadirfix.bundle import Bundle
+from nadirfix.camera import DEFAULT_CAMERA
+from nadirfix.evaluate import QueryRecord, error_m, heading_error_deg, measures, trust
+from nadirfix.geo.geomap import GeoMap
+from nadirfix.geo.pack import pack_texture
+from nadirfix.geo.texture import Texture
+from nadirfix.image.decode import decode
+from nadirfix.image.tags import choose_camera, read_tags
+from nadirfix.manifest import ManifestRow, read_manifest
+from nadirfix.online import locate
+from nadirfix.options import LocateOptions, SimulateOptions, TextureOptions
+from nadirfix.output import atomic_file
+from nadirfix.runtime import load_network
+from nadirfix.types import Fix, Hypothesis, View
+from nadirfix.verify.answer import verified_fix
+from nadirfix.verify.compare import Comparison
+from nadirfix.verify.decide import decide
+from nadirfix.verify.features import Detector, detector_of
+from nadirfix.verify.xfeat import export_xfeat
+from nadirfix.verify_options import VerifyOptions
+from nadirfix.world.files import write_world
+from nadirfix.world.photos import simulate_photos
+
+COLUMNS = (
+    "photo", "altitude_m", "status", "error_m", "radius95_m", "confidence", "inliers", "heading_error_deg",
+    "altitude_error_percent", "total_ms", "plain_error_m", "plain_ms",
+)  # fmt: skip
+WARM_UP = 2
+Line = dict[str, Any]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--name", default="world")
+    options.add_argument("--bundle", type=Path)
+    options.add_argument("--map", type=Path)
+    options.add_argument("--manifest", type=Path)
+    options.add_argument("--matcher", choices=["xfeat", "sift"], default="xfeat", help="without a bundle")
+    options.add_argument("--count", type=int, default=0, help="only so many photos, spread over all; 0: all")
+    options.add_argument("--foreign", action="store_true", help="the photos show another place")
+    options.add_argument("--seed", type=int, default=0)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        lines, records = run(given, Path(scratch))
+    name = f"verify_{given.name}" + ("_foreign" if given.foreign else "")
+    told = summary(lines, records, foreign=given.foreign)
+    how = {"hypotheses": "bundle" if given.bundle else "displaced", "seed": given.seed}
+    how["matcher"] = Bundle.load(given.bundle).matcher_name if given.bundle else given.matcher
+    write_lines(RESULTS / f"{name}.csv", lines)
+    print(f"wrote {record(name, {**how, **told})}")
+    for key, value in told.items():
+        print(f"{key}: {value}")
+
+
+def run(given: argparse.Namespace, scratch: Path) -> tuple[list[Line], list[QueryRecord]]:
+    if given.bundle:
+        rows = spread(read_manifest(given.manifest), given.count)
+        return both_ways(rows, Bundle.load(given.bundle))
+    if given.map is None:
+        write_world(scratch / "world", size_m=1500.0, gsd_m=0.5, seed=given.seed + 41)
+        given.map, shots = scratch / "world" / "old.tif", SimulateOptions(count=40, seed=given.seed)
+        with GeoMap.open(scratch / "world" / "new.tif") as ground:
+            simulate_photos(ground, scratch / "photos", camera=DEFAULT_CAMERA, options=shots)
+        given.manifest = scratch / "photos" / "manifest.csv"
+    with GeoMap.open(given.map) as ground:
+        pack_texture(ground, scratch / "map.ntx", options=TextureOptions())
+    rows = spread(read_manifest(given.manifest), given.count)
+    return displaced(rows, Texture.load(scratch / "map.ntx"), detector(given.matcher, scratch), given.seed)
+
+
+def detector(name: str, scratch: Path) -> Detector:
+    network = None
+    if name == "xfeat":
+        export_xfeat(scratch / "matcher.onnx")
+        network = load_network(scratch / "matcher.onnx")
+    return detector_of(name, network, VerifyOptions().features)
+
+
+def spread(rows: Sequence[ManifestRow], count: int) -> list[ManifestRow]:
+    step = max(len(rows) / count, 1.0) if count else 1.0
+    return [rows[int(k * step)] for k in range(int(len(rows) / step))]
+
+
+def both_ways(rows: Sequence[ManifestRow], bundle: Bundle) -> tuple[list[Line], list[QueryRecord]]:
+    """Every photo verified and not, in turns; the first ones twice, so that nothing is cold."""
+    plain = dataclasses.replace(LocateOptions(), verify=False)
+    lines, records = [], []
+    for row in [*rows[:WARM_UP], *rows]:
+        before = record_of(row, locate(row.photo, bundle=bundle, options=plain))
+        after = record_of(row, locate(row.photo, bundle=bundle))
+        lines.append(line_of(after) | plain_of(before))
+        records.append(after)
+    return lines[WARM_UP:], records[WARM_UP:]
+
+
+def displaced(
+    rows: Sequence[ManifestRow], texture: Texture, points: Detector, seed: int
+) -> tuple[list[Line], list[QueryRecord]]:
+    """Every photo from a displaced true view and one elsewhere, the wrong one first half of the time."""
+    rng, records = np.random.default_rng(seed), []
+    for row, other in zip(rows, [*rows[1:], *rows[:1]], strict=True):
+        true = View(row.point, row.altitude_m or math.nan, row.heading_deg or 0.0)
+        views = [moved(true, rng), dataclasses.replace(moved(true, rng), center=other.point)]
+        records.append(record_of(row, verified(row, views[:: rng.choice([-1, 1])], texture, points)))
+    return [line_of(r) for r in records], records
+
+
+def moved(view: View, rng: np.random.Generator) -> View:
+    away, angle = 30.0 * math.sqrt(rng.uniform()), rng.uniform(0, 2 * math.pi)
+    return View(
+        view.center.moved(away * math.cos(angle), away * math.sin(angle)),
+        view.altitude_m * math.exp(rng.uniform(-0.12, 0.12)),
+        (view.heading_deg + rng.uniform(-15, 15)) % 360,
+    )
+
+
+def verified(row: ManifestRow, views: Sequence[View], texture: Texture, points: Detector) -> Fix:
+    began_s, asked = time.perf_counter(), VerifyOptions()
+    pixels = decode(row.photo, max_pixels=LocateOptions().max_pixels)
+    camera = choose_camera(read_tags(row.photo), explicit=None, nominal=DEFAULT_CAMERA).camera
+    compare = Comparison(pixels, camera, texture=texture, detector=points, options=asked)
+    verdict = decide([Hypothesis(v, -float(i)) for i, v in enumerate(views)], compare, asked)
+    start = Fix(photo=str(row.photo), status="fix", position=views[0].center)
+    fix = verified_fix(start, verdict, camera, map_gsd_m=texture.gsd_m, options=asked)
+    return dataclasses.replace(fix, timings_ms={"total": 1000 * (time.perf_counter() - began_s)})
+
+
+def record_of(row: ManifestRow, fix: Fix) -> QueryRecord:
+    return QueryRecord(
+        photo=row.photo.name, truth=row.point, altitude_m=row.altitude_m, heading_deg=row.heading_deg, fix=fix
+    )
+
+
+def line_of(told: QueryRecord) -> Line:
+    fix, off_m = told.fix, error_m(told)
+    assert fix is not None
+    found = fix.altitude_m if fix.status == "fix" else None
+    off = None if found is None or told.altitude_m is None else 100 * abs(found / told.altitude_m - 1)
+    values = (
+        told.photo, told.altitude_m, fix.status, off_m if math.isfinite(off_m) else None, fix.radius95_m,
+        fix.confidence, fix.inliers, heading_error_deg(told), off, fix.timings_ms["total"], None, None,
+    )  # fmt: skip
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def plain_of(told: QueryRecord) -> Line:
+    off_m = error_m(told)
+    spent = told.fix.timings_ms["total"] if told.fix else None
+    return {"plain_error_m": off_m if math.isfinite(off_m) else None, "plain_ms": spent}
+
+
+def summary(lines: Sequence[Line], records: Sequence[QueryRecord], *, foreign: bool) -> dict[str, Any]:
+    """Shares of all photos in percent; medians of the answered, except where it says otherwise."""
+    answered = [line for line in lines if line["status"] == "fix"]
+    told = {"photos": len(lines), "answered_percent": percent(len(answered), len(lines))}
+    if foreign:
+        return told
+    whole, sure = measures(records), trust(records)
+    told["wrong_fix_percent"] = percent(whole["wrong_fix"], len(lines))
+    told["s_loc"], told["error_m"] = whole["s_loc"], whole["error_m"]
+    told["radius95"] = sure["radius95"]
+    told["heading_error_deg"] = median(answered, "heading_error_deg")
+    told["altitude_error_percent"] = median(answered, "altitude_error_percent")
+    told["total_ms"] = median(lines, "total_ms")
+    timed = [line for line in lines if line["plain_ms"]]
+    if timed:
+        ratios = [line["total_ms"] / line["plain_ms"] for line in timed]
+        told["plain"] = plain_summary(timed)
+        told["cost_ratio"] = {f"p{q}": round(float(np.percentile(ratios, q)), 2) for q in (10, 50, 90)}
+    return told
+
+
+def plain_summary(lines: Sequence[Line]) -> dict[str, Any]:
+    """The same photos without verification."""
+    errors = [math.inf if line["plain_error_m"] is None else line["plain_error_m"] for line in lines]
+    near = {str(m): percent(sum(e <= m for e in errors), len(errors)) for m in (5, 10, 25, 100)}
+    return {"s_loc": near, "median_m": median(lines, "plain_error_m"), "total_ms": median(lines, "plain_ms")}
+
+
+def percent(part: int, whole: int) -> float:
+    return round(100.0 * part / max(whole, 1), 2)
+
+
+def median(lines: Sequence[Line], column: str) -> float | None:
+    known = [line[column] for line in lines if line[column] is not None]
+    return round(float(np.median(known)), 4) if known else None
+
+
+def write_lines(path: Path, lines: Sequence[Line]) -> None:
+    with atomic_file(path) as scratch, scratch.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({k: rounded(v) for k, v in line.items()} for line in lines)
+
+
+def rounded(value: Any) -> Any:
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""Why an answer is what it is, in one picture: the photo, the places that were thought of, what agreed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from nadirfix.bundle import Bundle
+from nadirfix.camera import Camera
+from nadirfix.geo.pose import ground_from_pixel, project
+from nadirfix.image.crop import crop_window_px
+from nadirfix.image.decode import Photo, decode
+from nadirfix.image.tags import choose_camera, read_tags
+from nadirfix.options import LocateOptions
+from nadirfix.output import atomic_file
+from nadirfix.report.drawing import (
+    DOUBT,
+    GOOD,
+    PANEL_PX,
+    THOUGHT,
+    draw_dot,
+    draw_frame,
+    draw_outline,
+    draw_radius,
+    fitted,
+    pixel_of,
+    sheet_of,
+    shown_map,
+    squares_of,
+    with_lines,
+)
+from nadirfix.types import Fix, Point, View
+from nadirfix.verify.compare import Comparison, Sighting
+
+__all__ = ["explanation", "write_explanation"]
+
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+Colour = tuple[int, int, int]
+
+_SHOWN_MATCHES = 30
+
+
+def write_explanation(
+    target: Path, photo: Photo, fix: Fix, *, bundle: Bundle, camera: Camera | None, options: LocateOptions
+) -> None:
+    """Write the picture as a PNG file."""
+    pixels = explanation(photo, fix, bundle=bundle, camera=camera, options=options)
+    with atomic_file(target) as scratch:
+        Image.fromarray(pixels).save(scratch, format="PNG")
+
+
+def explanation(
+    photo: Photo, fix: Fix, *, bundle: Bundle, camera: Camera | None, options: LocateOptions
+) -> Bytes:
+    """Photo and crop, candidates on the map, agreeing points, and the photo laid over the map."""
+    pixels = decode(photo, max_pixels=options.max_pixels)
+    chosen = choose_camera(read_tags(photo), explicit=camera, nominal=bundle.camera).camera
+    scene = _Scene(pixels, chosen, fix, bundle, options)
+    panels = [scene.photo(), scene.places(), scene.matches(), scene.draped()]
+    return np.asarray(sheet_of(panels, _headline(fix), _second_line(fix), good=fix.status == "fix"))
+
+
+class _Scene:
+    """Everything the panels need, looked up once."""
+
+    def __init__(
+        self, pixels: Bytes, camera: Camera, fix: Fix, bundle: Bundle, options: LocateOptions
+    ) -> None:
+        self.pixels, self.camera, self.fix = pixels, camera, fix
+        self.texture, self.canonical = bundle.texture, bundle.canonical
+        self.told = fix if fix.position else next(iter(fix.hypotheses), None)  # the best there is to show
+        self.view = _view_of(self.told)
+        detector = bundle.matcher(options.verification.features) if options.verify else None
+        self.sighting: Sighting | None = None
+        if detector and self.view and fix.verified is not None:
+            asked = options.verification
+            compare = Comparison(pixels, camera, texture=self.texture, detector=detector, options=asked)
+            self.sighting = compare.second_look(Sighting(self.view))
+
+    def photo(self) -> tuple[str, Bytes]:
+        """The photo, and the part of it the place network looked at."""
+        shown, scale = fitted(self.pixels)
+        if self.fix.gsd_m is None:
+            return "photo", shown
+        (width, height), _ = crop_window_px(self.camera, self.fix.gsd_m, self.canonical)
+        middle = np.array([self.pixels.shape[1], self.pixels.shape[0]]) / 2
+        corner = np.array([width, height]) / 2
+        low, high = (np.rint((middle + side * corner) * scale).astype(int).tolist() for side in (-1, 1))
+        draw_frame(shown, low, high)
+        return "photo, and the crop at the references' scale", shown
+
+    def places(self) -> tuple[str, Bytes]:
+        """The whole map with the candidates by rank, and the frame of the answer."""
+        west, south, east, north = self.texture.bounds
+        gsd_m = max((east - west) / PANEL_PX[0], (north - south) / PANEL_PX[1])
+        camera = Camera(round((east - west) / gsd_m), round((north - south) / gsd_m), 1000.0, 1000.0)
+        view = View(self.texture.center, camera.altitude_m(gsd_m))
+        shown = shown_map(self.texture.render(view, camera), dim=0.8)
+        found = self.fix.candidates
+        for rank in reversed(range(len(found) if found else 0)):
+            assert found is not None
+            draw_dot(shown, pixel_of(found.point(rank), view, camera), str(rank + 1), THOUGHT)
+        if self.view:
+            ink = GOOD if self.fix.position else DOUBT
+            draw_outline(shown, np.array([pixel_of(p, view, camera) for p in self._corners()]), ink)
+        return "the map: candidates by rank, and the frame of the answer", shown
+
+    def matches(self) -> tuple[str, Bytes]:
+        """Photo and map beside each other, with lines between points that agree."""
+        half = (PANEL_PX[0] // 2, round(PANEL_PX[0] / 2 * self.camera.height_px / self.camera.width_px))
+        left = np.asarray(cv2.resize(self.pixels, half, interpolation=cv2.INTER_AREA), np.uint8)
+        if self.view is None:
+            return "nothing on the map to hold the photo against", left
+        right = self.texture.render(self.view, self.camera, half).pixels
+        both = np.ascontiguousarray(np.hstack([left, right]))
+        count = (self.told.inliers if self.told else None) or 0
+        if self.sighting and self.sighting.inliers:
+            self._lines(both, half)
+        words = f"photo and map from the same view: {count} points agree"
+        return words, with_lines(both, _said(self.fix))
+
+    def draped(self) -> tuple[str, Bytes]:
+        """The photo in squares over the map: where it is right, edges go on from one to the other."""
+        if self.view is None:
+            return "no view to lay the photo over the map", np.full((*PANEL_PX[::-1], 3), 225, np.uint8)
+        wide_m, high_m = self.camera.footprint_m(self.view.altitude_m)
+        reach_m = 1.15 * math.hypot(wide_m, high_m) / PANEL_PX[1]
+        camera = Camera(*PANEL_PX, 1000.0, 1000.0)
+        view = View(self.view.center, camera.altitude_m(reach_m))
+        ground = shown_map(self.texture.render(view, camera), dim=1.0)
+        size = self.pixels.shape[1], self.pixels.shape[0]
+        onto = np.linalg.inv(ground_from_pixel(view, camera, PANEL_PX)) @ ground_from_pixel(
+            self.view, self.camera, size
+        )
+        laid = cv2.warpPerspective(squares_of(self.pixels), onto, PANEL_PX, flags=cv2.INTER_AREA)
+        shown = np.ascontiguousarray(np.where(laid[..., 3:] > 127, laid[..., :3], ground))
+        corners = np.array([[pixel_of(p, view, camera) for p in self._corners()]])
+        cv2.polylines(shown, np.rint(corners).astype(np.int32), True, (255, 255, 255), 1, cv2.LINE_AA)
+        draw_radius(shown, self.told, reach_m)
+        return "the photo in squares over the map, north up", shown
+
+    def _corners(self) -> list[Point]:
+        assert self.view is not None
+        size = self.camera.width_px, self.camera.height_px
+        u, v = np.array([0.0, size[0], size[0], 0.0]), np.array([0.0, 0.0, size[1], size[1]])
+        east, north = project(ground_from_pixel(self.view, self.camera, size), u, v)
+        return [self.view.center.moved(float(e), float(n)) for e, n in zip(east, north, strict=True)]
+
+    def _lines(self, both: Bytes, half: tuple[int, int]) -> None:
+        """Some of the agreeing points, spread over all of them, joined."""
+        assert self.sighting is not None and self.view is not None
+        chosen = np.linspace(0, self.sighting.inliers - 1, min(_SHOWN_MATCHES, self.sighting.inliers))
+        rows = chosen.astype(int)
+        origin = [self.view.center.east_m, self.view.center.north_m]
+        away = (self.sighting.places_m - origin)[rows]
+        back = np.asarray(np.linalg.inv(ground_from_pixel(self.view, self.camera, half)), np.float64)
+        x, y = project(back, away[:, 0], away[:, 1])
+        starts = self.sighting.photo_share[rows] * half
+        for (x0, y0), x1, y1 in zip(starts, x + half[0], y, strict=True):
+            ends = (round(float(x0)), round(float(y0))), (round(float(x1)), round(float(y1)))
+            ink = GOOD if self.fix.position else DOUBT
+            cv2.line(both, *ends, ink, 1, cv2.LINE_AA)
+            for spot in ends:
+                cv2.circle(both, spot, 3, ink, -1, cv2.LINE_AA)
+
+
+def _view_of(told: Fix | None) -> View | None:
+    if told is None or told.position is None or told.altitude_m is None or told.heading_deg is None:
+        return None
+    lean = (told.tilt_deg or 0.0, told.tilt_toward_deg or 0.0)
+    return View(told.position, told.altitude_m, told.heading_deg, *lean)
+
+
+def _headline(fix: Fix) -> str:
+    if fix.position is None:
+        return f"no fix: {fix.reason}"
+    lon, lat = fix.position.lonlat
+    radius = "" if fix.radius95_m is None else f" ± {fix.radius95_m:.1f} m (95 %)"
+    return f"{lat:.6f}, {lon:.6f}{radius}"
+
+
+def _second_line(fix: Fix) -> str:
+    parts = [Path(fix.photo).name] if fix.photo else []
+    if fix.position is not None and fix.altitude_m is not None:
+        parts.append(f"{fix.altitude_m:.1f} m above ground, {fix.gsd_m or 0:.3f} m per pixel")
+    if fix.heading_deg is not None:
+        parts.append(f"heading {fix.heading_deg:.1f}°")
+    asked = {True: "confirmed by the map", False: "not confirmed by the map", None: "not verified"}
+    parts.append(asked[fix.verified])
+    if fix.confidence is not None:
+        parts.append(f"confidence {fix.confidence:.3f}")
+    return " · ".join(parts)
+
+
+def _said(fix: Fix) -> list[str]:
+    """What the map said about each place it was asked about, and how long that took."""
+    told = [fix, *fix.hypotheses] if fix.position else [*fix.hypotheses]
+    lines = [f"{i + 1}. {_place_line(other, fix)}" for i, other in enumerate(told) if other.verified]
+    if fix.reason:
+        lines.append(fix.reason)
+    lines += [f"warning: {warning}" for warning in fix.warnings]
+    spent = [f"{name.replace('_', ' ')} {ms:.0f}" for name, ms in fix.timings_ms.items()]
+    return lines + [f"ms: {', '.join(part)}" for part in (spent[:7], spent[7:]) if part]
+
+
+def _place_line(told: Fix, best: Fix) -> str:
+    assert told.position is not None
+    away = "" if best.position is None else f", {told.position.distance_m(best.position):.0f} m away"
+    where = (
+        "this place"
+        if told is best
+        else f"{told.position.lonlat[1]:.6f}, {told.position.lonlat[0]:.6f}{away}"
+    )
+    return f"{where}: {told.inliers} points agree, confidence {told.confidence or 0.0:.3f}"

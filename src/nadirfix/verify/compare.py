@@ -1,0 +1,167 @@
+"""One photo held against the map at a view: which points agree, and the view they speak for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.camera import Camera
+from nadirfix.geo.pose import ground_from_pixel, project
+from nadirfix.geo.render import Rendered
+from nadirfix.geo.texture import Texture
+from nadirfix.types import Point, View
+from nadirfix.verify.features import Detector, Features, grey_of
+from nadirfix.verify.match import agreement, mutual_matches
+from nadirfix.verify.pose import FittedView, fit_view, view_from_homography
+from nadirfix.verify_options import VerifyOptions
+
+__all__ = ["Comparison", "Sighting"]
+
+Floats = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sighting:
+    """What the map says about a view: how many points agree, and the view they speak for."""
+
+    asked: View
+    matches: int = 0
+    fitted: FittedView | None = None  # None: the map does not show the photo there
+    photo_share: Floats = field(default_factory=lambda: np.zeros((0, 2)))  # agreeing points, 0 to 1 each way
+    places_m: Floats = field(default_factory=lambda: np.zeros((0, 2)))  # the same on the map
+    gsd_m: float = 0.0  # metres per pixel at which the two were compared
+
+    @property
+    def inliers(self) -> int:
+        """How many points agree."""
+        return len(self.places_m)
+
+    @property
+    def view(self) -> View:
+        """The view the points speak for; the one that was asked about where there is none."""
+        return self.fitted.view if self.fitted else self.asked
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Picture:
+    """A picture with the camera that took it, and its points."""
+
+    camera: Camera
+    features: Features
+
+
+class Comparison:
+    """A photo, ready to be held against the map anywhere; its points are looked for once per size."""
+
+    def __init__(
+        self, pixels: Bytes, camera: Camera, *, texture: Texture, detector: Detector, options: VerifyOptions
+    ) -> None:
+        self._pixels, self._camera, self._options = pixels, camera, options
+        self._texture, self._detect = texture, detector
+        self._seen: dict[int, _Picture] = {}
+        self.spent_ms: dict[str, float] = {}
+
+    def points(self) -> int:
+        """How many points the photo offers at its finest."""
+        return len(self._photo(self._options.width_px).features)
+
+    def first_look(self, view: View) -> Sighting:
+        """Whether the map shows the photo near this view, which may be some metres and degrees off."""
+        return self._look(view, self._options.reach_m, self._options.inlier_px)
+
+    def second_look(self, before: Sighting) -> Sighting:
+        """The same again from where the first look led: turned and scaled alike, more points agree."""
+        wide_m, _ = self._camera.footprint_m(before.view.altitude_m)
+        again = self._look(before.view, self._options.second_reach * wide_m, self._options.second_inlier_px)
+        return again if again.inliers >= before.inliers else before
+
+    def _look(self, view: View, reach_m: float, inlier_px: float) -> Sighting:
+        photo = self._photo(self._width_px(view.altitude_m))
+        with self._timed("verify_render"):
+            window, shown = self._window(view, photo.camera, reach_m)
+        nothing = Sighting(view)
+        if shown.valid_share < self._options.valid_share:
+            return nothing
+        with self._timed("verify_map_points"):
+            ground = _Picture(window, self._detect(grey_of(shown.pixels), shown.valid))
+        with self._timed("verify_match"):
+            return _sighting(view, photo, ground, replace(self._options, inlier_px=inlier_px))
+
+    def _width_px(self, altitude_m: float) -> int:
+        """How wide the photo is looked at: no finer than the map, in steps so that few sizes are needed."""
+        wide_m, _ = self._camera.footprint_m(altitude_m)
+        width_px = min(wide_m / (self._texture.gsd_m * self._options.finest_map), self._options.width_px)
+        step = self._options.width_step_px
+        return max(int(width_px // step) * step, step)
+
+    def _photo(self, width_px: int) -> _Picture:
+        if width_px not in self._seen:
+            with self._timed("verify_photo_points"):
+                small = _resized(self._pixels, self._camera, width_px)
+                camera = self._camera.resized(small.shape[1], small.shape[0])
+                self._seen[width_px] = _Picture(camera, self._detect(grey_of(small)))
+        return self._seen[width_px]
+
+    def _window(self, view: View, photo: Camera, reach_m: float) -> tuple[Camera, Rendered]:
+        """The map as the photo would show it from this view, with as much more around as the view may err."""
+        gsd_m = photo.gsd_m(view.altitude_m)
+        wide, high = (round((side + 2 * reach_m) / gsd_m) for side in photo.footprint_m(view.altitude_m))
+        camera = Camera(max(wide, 1), max(high, 1), photo.fx_px, photo.fx_px)
+        return camera, self._texture.render(view, camera)
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        began_s = time.perf_counter()
+        yield
+        self.spent_ms[stage] = self.spent_ms.get(stage, 0.0) + 1000 * (time.perf_counter() - began_s)
+
+
+def _resized(pixels: Bytes, camera: Camera, width_px: int) -> Bytes:
+    """The photo at this width, its pixels square on the ground."""
+    height_px = max(round(width_px * camera.height_px / camera.fy_px / camera.width_px * camera.fx_px), 1)
+    how = cv2.INTER_AREA if width_px < pixels.shape[1] else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(pixels, (width_px, height_px), interpolation=how), np.uint8)
+
+
+def _sighting(view: View, photo: _Picture, ground: _Picture, options: VerifyOptions) -> Sighting:
+    rows, others = mutual_matches(photo.features, ground.features, min_likeness=options.min_likeness)
+    photo_px = photo.features.points_px[rows].astype(np.float64)
+    map_px = ground.features.points_px[others].astype(np.float64)
+    found = agreement(photo_px, map_px, options)
+    if found is None:
+        return Sighting(view, len(rows))
+    size = ground.camera.width_px, ground.camera.height_px
+    ground_from_map = ground_from_pixel(view, ground.camera, size)
+    photo_px, map_px = photo_px[found.inliers], map_px[found.inliers]
+    places_m = np.stack(project(ground_from_map, map_px[:, 0], map_px[:, 1]), axis=1)
+    start = view_from_homography(ground_from_map @ found.map_from_photo, photo.camera, view.center)
+    if not _believable(start, view, options):
+        return Sighting(view, len(rows))
+    fitted = fit_view(photo_px, places_m, view.center, camera=photo.camera, start=start, options=options)
+    share = photo_px / [photo.camera.width_px, photo.camera.height_px]
+    return Sighting(
+        view,
+        len(rows),
+        fitted,
+        share,
+        places_m + _coordinates(view.center),
+        photo.camera.gsd_m(start.altitude_m),
+    )
+
+
+def _coordinates(place: Point) -> Floats:
+    return np.array([place.east_m, place.north_m])
+
+
+def _believable(found: View, asked: View, options: VerifyOptions) -> bool:
+    """Whether a view is one that the hypothesis could have meant; a far-fetched movement is chance."""
+    ratio = found.altitude_m / asked.altitude_m
+    turn_deg = abs((found.heading_deg - asked.heading_deg + 180) % 360 - 180)
+    return 1 / options.max_scale <= ratio <= options.max_scale and turn_deg <= options.max_turn_deg

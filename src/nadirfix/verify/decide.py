@@ -1,0 +1,97 @@
+"""Walking through the hypotheses until the map confirms one, or saying that it confirms none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nadirfix.types import Hypothesis, View
+from nadirfix.verify.compare import Comparison, Sighting
+from nadirfix.verify.trust import confidence_of, support_of
+from nadirfix.verify_options import VerifyOptions
+
+__all__ = ["Verdict", "decide"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """What the map says to all hypotheses: the one it confirms, or why there is none."""
+
+    sightings: tuple[Sighting, ...]  # everything that was looked at, the best supported first
+    reason: str | None  # None: the first sighting is confirmed
+
+    @property
+    def confirmed(self) -> Sighting | None:
+        """The sighting that is believed, if there is one."""
+        return self.sightings[0] if self.reason is None else None
+
+
+def decide(hypotheses: Sequence[Hypothesis], compare: Comparison, options: VerifyOptions) -> Verdict:
+    """Look at hypotheses in their order and stop at the first the map confirms and no other rivals."""
+    points = compare.points()
+    if points < options.min_points:
+        return Verdict((), f"too little texture in the photo: {points} points to go by")
+    seen = _looks(_distinct(hypotheses, options), compare, options)
+    best_first = sorted(seen, key=lambda s: (-support_of(s, options.trust), -s.inliers))
+    return Verdict(tuple(best_first), _objection(best_first, options))
+
+
+def _looks(hypotheses: Iterable[Hypothesis], compare: Comparison, options: VerifyOptions) -> list[Sighting]:
+    """Sightings until one is sure and enough other places were tried and found wanting."""
+    seen: list[Sighting] = []
+    sure: Sighting | None = None
+    for hypothesis in hypotheses:
+        if sure and _same_place(hypothesis.view, sure.view):
+            continue
+        found = compare.first_look(hypothesis.view)
+        if found.inliers >= options.promising_inliers:
+            found = compare.second_look(found)
+        seen.append(found)
+        if sure is None and confidence_of(found, options.trust) >= options.sure_confidence:
+            sure = found
+        if sure and sum(not _same_place(s.view, sure.view) for s in seen) >= options.rivals:
+            break
+    return seen
+
+
+def _distinct(hypotheses: Sequence[Hypothesis], options: VerifyOptions) -> list[Hypothesis]:
+    """Hypotheses one look does not cover together, in their order, as many as may be looked at."""
+    kept: list[Hypothesis] = []
+    for one in hypotheses:
+        if not any(_alike(one.view, other.view, options) for other in kept):
+            kept.append(one)
+        if len(kept) == options.hypotheses:
+            break
+    return kept
+
+
+def _alike(a: View, b: View, options: VerifyOptions) -> bool:
+    """Whether what is found from one view would be found from the other as well."""
+    turn_deg = abs((a.heading_deg - b.heading_deg + 180) % 360 - 180)
+    ratio = max(a.altitude_m, b.altitude_m) / min(a.altitude_m, b.altitude_m)
+    near = a.center.distance_m(b.center) <= options.alike_m
+    return near and turn_deg <= options.alike_deg and ratio <= options.alike_scale
+
+
+def _same_place(a: View, b: View) -> bool:
+    """Whether two frames show much of the same ground; how they are turned does not matter."""
+    return a.center.distance_m(b.center) <= 0.5 * min(a.altitude_m, b.altitude_m)
+
+
+def _objection(best_first: Sequence[Sighting], options: VerifyOptions) -> str | None:
+    """Why the best sighting is not believed; None where it is."""
+    if not best_first:
+        return "there is no hypothesis to look at"
+    best = best_first[0]
+    if confidence_of(best, options.trust) < options.min_confidence:
+        return (
+            f"the map confirms none of {len(best_first)} places: "
+            f"at best {best.inliers} of {best.matches} matched points agree"
+        )
+    rival = next((s for s in best_first[1:] if not _same_place(s.view, best.view)), None)
+    if rival is None or confidence_of(rival, options.trust) < options.min_confidence:
+        return None
+    if support_of(rival, options.trust) < options.rival_share * support_of(best, options.trust):
+        return None
+    apart_m = best.view.center.distance_m(rival.view.center)
+    return f"two places {apart_m:.0f} m apart look alike: {best.inliers} and {rival.inliers} points agree"

@@ -1,0 +1,190 @@
+"""Points of a picture that can be found again, each with a description of what surrounds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.runtime.network import Network
+from nadirfix.verify_options import FeatureOptions
+
+__all__ = ["Detector", "Features", "SiftDetector", "XFeatDetector", "detector_of", "grey_of"]
+
+Singles = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
+
+#: What the network's output holds, one after the other: description, chance of points, reliability.
+_DESCRIPTION, _CELL = 64, 8
+#: The network wants sides that are multiples of this.
+_STEP_PX = 32
+#: Points nearer to the frame, or to where the map ends, describe the edge and not the ground.
+_MARGIN_PX = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """Points (columns and rows, corner of the picture at 0, 0), strongest first, and unit descriptions."""
+
+    points_px: Singles
+    descriptions: Singles
+
+    def __len__(self) -> int:
+        return len(self.points_px)
+
+
+class Detector(Protocol):
+    """Finds points in grey pictures."""
+
+    def __call__(self, grey: Singles, valid: Bytes | None = None) -> Features:
+        """The points of a picture; where ``valid`` is 0 there is no picture."""
+
+
+def detector_of(name: str, network: Network | None, options: FeatureOptions) -> Detector:
+    """The detector of this name; XFeat comes with its network."""
+    if name == "sift":
+        return SiftDetector(options)
+    if name != "xfeat" or network is None:
+        raise ValueError(f"no detector {name!r}, or no network for it")
+    return XFeatDetector(network, options)
+
+
+def grey_of(pixels: NDArray[np.uint8] | Singles) -> Singles:
+    """The mean of the three colours."""
+    return np.asarray(np.asarray(pixels, np.float32).mean(axis=2), np.float32)
+
+
+class XFeatDetector:
+    """Points and descriptions from a small network (XFeat); the network runs without torch."""
+
+    def __init__(self, network: Network, options: FeatureOptions) -> None:
+        self._network, self._options = network, options
+
+    def __call__(self, grey: Singles, valid: Bytes | None = None) -> Features:
+        """The points of a picture; where ``valid`` is 0 there is no picture."""
+        whole = _padded(_filled(grey, valid))
+        told = self._network.run(whole[None, None])[0]
+        chance = _chance_per_pixel(told[_DESCRIPTION : _DESCRIPTION + _CELL**2])
+        rows, cols = np.nonzero(_peaks(chance, self._options.xfeat_threshold) & _usable(chance, grey, valid))
+        if rows.size == 0:
+            return _nothing(_DESCRIPTION)
+        x, y = _map_position(cols, chance.shape[1]), _map_position(rows, chance.shape[0])
+        score = chance[rows, cols] * _sampled(told[-1:], x, y, 2)[:, 0]
+        best = np.argsort(-score, kind="stable")[: self._options.points]
+        points = _sub_pixel(chance, cols[best], rows[best])
+        return Features(points, _unit(_sampled(told[:_DESCRIPTION], x[best], y[best], 4)))
+
+
+class SiftDetector:
+    """Points and descriptions by OpenCV's SIFT, with square roots taken (RootSIFT); needs no weights."""
+
+    def __init__(self, options: FeatureOptions) -> None:
+        self._options = options
+
+    def __call__(self, grey: Singles, valid: Bytes | None = None) -> Features:
+        """The points of a picture; where ``valid`` is 0 there is no picture."""
+        picture = np.rint(np.clip(_filled(grey, valid), 0, 255)).astype(np.uint8)
+        sift = cv2.SIFT.create(self._options.points, contrastThreshold=self._options.sift_contrast)
+        mask = np.where(_usable(grey, grey, valid), 255, 0).astype(np.uint8)
+        found, told = sift.detectAndCompute(picture, mask)
+        if told is None or len(found) == 0:
+            return _nothing(128)
+        order = np.argsort([-point.response for point in found], kind="stable")[: self._options.points]
+        points = np.array([found[i].pt for i in order], np.float32) + np.float32(0.5)
+        return Features(points, _unit(np.sqrt(np.maximum(told[order], 0))))
+
+
+def _nothing(length: int) -> Features:
+    return Features(np.zeros((0, 2), np.float32), np.zeros((0, length), np.float32))
+
+
+def _filled(grey: Singles, valid: Bytes | None) -> Singles:
+    """Where there is no picture its mean goes on: black would change how the rest looks to the network."""
+    if valid is None or valid.all():
+        return grey
+    mean = float(grey[valid > 0].mean()) if valid.any() else 0.0
+    return np.where(valid > 0, grey, np.float32(mean))
+
+
+def _padded(grey: Singles) -> Singles:
+    """Sides the network can take; what is added repeats the edge and yields no points."""
+    down, right = -grey.shape[0] % _STEP_PX, -grey.shape[1] % _STEP_PX
+    return np.pad(grey, ((0, down), (0, right)), mode="edge") if down or right else grey
+
+
+def _chance_per_pixel(cells: Singles) -> Singles:
+    """From one channel for each place in a cell to one picture."""
+    _, rows, cols = cells.shape
+    spread = cells.reshape(_CELL, _CELL, rows, cols).transpose(2, 0, 3, 1)
+    return np.ascontiguousarray(spread).reshape(rows * _CELL, cols * _CELL)
+
+
+def _peaks(chance: Singles, threshold: float) -> NDArray[np.bool_]:
+    highest = cv2.dilate(chance, np.ones((5, 5), np.uint8))
+    return np.asarray((chance >= highest) & (chance > threshold), np.bool_)
+
+
+def _usable(frame: Singles, grey: Singles, valid: Bytes | None) -> NDArray[np.bool_]:
+    """Where points may lie: inside the picture, off its edges and off the map's."""
+    inside = np.zeros(frame.shape, np.uint8)
+    cover = np.ones(grey.shape, np.uint8) if valid is None else (valid > 0).astype(np.uint8)
+    cover[[0, -1], :] = 0
+    cover[:, [0, -1]] = 0
+    side = 2 * _MARGIN_PX + 1
+    inside[: grey.shape[0], : grey.shape[1]] = cv2.erode(cover, np.ones((side, side), np.uint8))
+    return np.asarray(inside > 0, np.bool_)
+
+
+def _map_position(pixel: NDArray[np.int64], size_px: int) -> Singles:
+    """Where a pixel lies in the network's coarser maps, as the network learned it."""
+    return np.asarray(pixel * (size_px / _CELL) / (size_px - 1) - 0.5, np.float32)
+
+
+def _sampled(maps: Singles, x: Singles, y: Singles, taps: int) -> Singles:
+    """Values of all channels between pixels, one row each; beyond the edge the last pixel goes on."""
+    layers = np.ascontiguousarray(np.moveaxis(maps, 0, -1))
+    rows, down = _taps(y, layers.shape[0], taps)
+    cols, across = _taps(x, layers.shape[1], taps)
+    taken = np.zeros((len(x), layers.shape[2]), np.float32)
+    for i in range(taps):
+        for j in range(taps):
+            taken += layers[rows[:, i], cols[:, j]] * (down[:, i] * across[:, j])[:, None]
+    return taken
+
+
+def _taps(position: Singles, size: int, taps: int) -> tuple[NDArray[np.int64], Singles]:
+    """Pixels around each position and their weights: two for linear, four for cubic interpolation."""
+    first = np.floor(position).astype(np.int64)
+    away = np.arange(taps) - (taps // 2 - 1)
+    distance = np.abs(position[:, None] - first[:, None] - away)
+    weights = 1 - distance if taps == 2 else _cubic(distance)
+    return np.clip(first[:, None] + away, 0, size - 1), weights.astype(np.float32)
+
+
+def _cubic(distance: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The usual cubic kernel with sharpness -0.75, which the network's authors sample with."""
+    a, d = -0.75, distance
+    near = (a + 2) * d**3 - (a + 3) * d**2 + 1
+    far = a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+
+
+def _sub_pixel(chance: Singles, cols: NDArray[np.int64], rows: NDArray[np.int64]) -> Singles:
+    """Peaks between pixels: the top of the parabola through a peak and its neighbours, each way."""
+    middle = chance[rows, cols]
+    across = _vertex(chance[rows, cols - 1], middle, chance[rows, cols + 1])
+    down = _vertex(chance[rows - 1, cols], middle, chance[rows + 1, cols])
+    return np.stack([cols + 0.5 + across, rows + 0.5 + down], axis=1).astype(np.float32)
+
+
+def _vertex(before: Singles, peak: Singles, after: Singles) -> Singles:
+    bend = before - 2 * peak + after
+    return np.where(bend < 0, 0.5 * (before - after) / np.where(bend < 0, bend, -1), 0.0).astype(np.float32)
+
+
+def _unit(rows: Singles) -> Singles:
+    norm = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(norm, 1e-12), np.float32)

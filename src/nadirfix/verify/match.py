@@ -1,0 +1,69 @@
+"""Which points of two pictures show the same thing, and which of those agree on one movement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.verify.features import Features
+from nadirfix.verify_options import VerifyOptions
+
+__all__ = ["Agreement", "agreement", "mutual_matches"]
+
+Singles = NDArray[np.float32]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Rows of the table of likenesses that are held in memory at a time.
+_ROWS = 1024
+#: How sure it must be that no better movement was missed, before the rounds are over.
+_SURE = 0.9999
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Agreement:
+    """The movement most matches agree on, and which ones do."""
+
+    map_from_photo: Floats  # homography, in pixels
+    inliers: NDArray[np.bool_]
+
+
+def mutual_matches(photo: Features, ground: Features, *, min_likeness: float) -> tuple[Ints, Ints]:
+    """Rows of points that are each other's likeliest counterpart, and alike enough."""
+    if len(photo) == 0 or len(ground) == 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    forth, back, likeness = _nearest(photo.descriptions, ground.descriptions)
+    own = np.arange(len(photo))
+    chosen = np.flatnonzero((back[forth] == own) & (likeness >= min_likeness))
+    return chosen, forth[chosen]
+
+
+def _nearest(a: Singles, b: Singles) -> tuple[Ints, Ints, Singles]:
+    """The likeliest counterpart of each row of a, of each row of b, and how alike a's are."""
+    forth, likeness = np.zeros(len(a), np.int64), np.zeros(len(a), np.float32)
+    back, best = np.zeros(len(b), np.int64), np.full(len(b), -np.inf, np.float32)
+    for first in range(0, len(a), _ROWS):
+        table = a[first : first + _ROWS] @ b.T
+        rows = slice(first, first + len(table))
+        forth[rows] = table.argmax(axis=1)
+        likeness[rows] = table.max(axis=1)
+        highest = table.argmax(axis=0)
+        value = table[highest, np.arange(len(b))]
+        back[value > best] = highest[value > best] + first
+        best = np.maximum(best, value)
+    return forth, back, likeness
+
+
+def agreement(photo_px: Floats, map_px: Floats, options: VerifyOptions) -> Agreement | None:
+    """The movement most matches agree on; None where there is none."""
+    if len(photo_px) < 4:
+        return None
+    found, agree = cv2.findHomography(
+        photo_px, map_px, cv2.USAC_MAGSAC, options.inlier_px, maxIters=options.rounds, confidence=_SURE
+    )
+    if found is None or not np.isfinite(found).all():
+        return None
+    return Agreement(np.asarray(found, np.float64), np.asarray(agree, np.bool_).ravel())

@@ -1,0 +1,178 @@
+"""From points of the photo and their places on the map to the view that explains them, and how sure that is.
+
+Six numbers describe a view: where the frame centre lies, how high, turned and leaning how far. They are
+fitted by weighted least squares; photos are nearly always taken straight down, which speaks against a lean
+that few points ask for. How sure the numbers are follows from the residuals, added up by blocks of the frame:
+neighbouring points err together, and counting them one by one would promise too much.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.camera import Camera
+from nadirfix.geo.pose import ground_from_pixel, project
+from nadirfix.types import Point, View
+from nadirfix.verify_options import VerifyOptions
+
+__all__ = ["FittedView", "aircraft_of", "fit_view", "view_from_homography"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_ROUNDS = 8
+_STEPS = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5])
+#: A lean nobody flies with, and one beyond which a view cannot be rendered.
+_MAX_TILT = math.radians(45.0)
+#: Residuals are never believed to be smaller than this many pixels: points are found no better.
+_FINEST_PX = 0.15
+#: Points this many deviations off count half.
+_FALL_OFF = 2.4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedView:
+    """The view that explains the points best, how far off they are, and how sure its numbers are."""
+
+    view: View
+    residual_m: Floats  # one length per point
+    covariance: Floats  # east, north (m), log altitude, heading, lean east, lean north (rad)
+
+
+def view_from_homography(ground_from_photo: Floats, camera: Camera, origin: Point) -> View:
+    """The upright view nearest to a homography from photo pixels to metres around a place."""
+    middle = np.array([camera.width_px / 2, camera.height_px / 2])
+    u = middle[0] + np.array([0.0, 1.0, -1.0, 0.0, 0.0]) * camera.width_px / 4
+    v = middle[1] + np.array([0.0, 0.0, 0.0, 1.0, -1.0]) * camera.height_px / 4
+    east, north = project(ground_from_photo, u, v)
+    right = complex(east[1] - east[2], north[1] - north[2]) / (camera.width_px / 2 / camera.fx_px)
+    up = complex(east[4] - east[3], north[4] - north[3]) / (camera.height_px / 2 / camera.fy_px)
+    # Both are the altitude times a direction; right turned by a quarter against the clock is up.
+    mean = (right * 1j + up) / 2
+    heading_deg = math.degrees(math.atan2(mean.real, mean.imag)) % 360
+    return View(origin.moved(float(east[0]), float(north[0])), max(abs(mean), 1e-3), heading_deg)
+
+
+def fit_view(
+    photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, start: View, options: VerifyOptions
+) -> FittedView:
+    """The view for which these photo pixels look at these places (metres east and north of the origin)."""
+    at = np.zeros(6)
+    ask = _Residuals(photo_px, places_m, origin, camera, start)
+    finest_m = _FINEST_PX * camera.gsd_m(start.altitude_m)
+    prior = _tilt_prior(options)
+    for _ in range(_ROUNDS):
+        off, slope = ask(at), ask.slope(at)
+        weight = _weights(off, finest_m)
+        normal = _normal(slope, weight) + prior
+        at = at - (step := np.linalg.solve(normal, _pull(slope, weight, off) + prior @ ask.lean(at)))
+        if np.abs(step / _STEPS).max() < 0.1:
+            break
+    off, slope = ask(at), ask.slope(at)
+    weight = _weights(off, finest_m)
+    pulls = np.einsum("nki,n,nk->ni", slope, weight, off)
+    block = _blocks(photo_px, camera, options)
+    covariance = _covariance(pulls, _curvature(slope, weight, off) + prior, prior, block)
+    return FittedView(ask.view(at), np.hypot(off[:, 0], off[:, 1]), covariance)
+
+
+def aircraft_of(view: View) -> Point:
+    """The place on the ground right below the camera: the frame centre, unless it leans."""
+    away_m = view.altitude_m * math.tan(math.radians(view.tilt_deg))
+    toward = math.radians(view.tilt_toward_deg)
+    return view.center.moved(-away_m * math.sin(toward), -away_m * math.cos(toward))
+
+
+class _Residuals:
+    """Metres by which a view misses the places, and how that changes with its six numbers."""
+
+    def __init__(
+        self, photo_px: Floats, places_m: Floats, origin: Point, camera: Camera, start: View
+    ) -> None:
+        self._u, self._v, self._places_m = photo_px[:, 0], photo_px[:, 1], places_m
+        self._origin, self._camera, self._start = origin, camera, start
+        lean, toward = math.radians(start.tilt_deg), math.radians(start.tilt_toward_deg)
+        self._lean = np.array([lean * math.sin(toward), lean * math.cos(toward)])
+
+    def lean(self, at: Floats) -> Floats:
+        """The whole vector with the lean itself in its place: what the prior pulls at."""
+        return np.concatenate([np.zeros(4), self._lean + at[4:]])
+
+    def view(self, at: Floats) -> View:
+        """The view these changes lead to."""
+        east, north = self._lean + at[4:]
+        tilt = min(math.hypot(east, north), _MAX_TILT)
+        start = self._start
+        return View(
+            start.center.moved(float(at[0]), float(at[1])),
+            start.altitude_m * math.exp(float(np.clip(at[2], -1, 1))),
+            (start.heading_deg + math.degrees(at[3])) % 360,
+            math.degrees(tilt),
+            math.degrees(math.atan2(east, north)) % 360,
+        )
+
+    def __call__(self, at: Floats) -> Floats:
+        view = self.view(at)
+        size = self._camera.width_px, self._camera.height_px
+        east, north = project(ground_from_pixel(view, self._camera, size), self._u, self._v)
+        away = view.center.east_m - self._origin.east_m, view.center.north_m - self._origin.north_m
+        return np.stack([east + away[0], north + away[1]], axis=1) - self._places_m
+
+    def slope(self, at: Floats) -> Floats:
+        """Change of every residual with each number: points × 2 × 6."""
+        ahead = [self(at + step) - self(at - step) for step in np.diag(_STEPS)]
+        return np.asarray(np.stack(ahead, axis=2) / (2 * _STEPS), np.float64)
+
+
+def _tilt_prior(options: VerifyOptions) -> Floats:
+    strength = 1 / math.radians(options.tilt_sigma_deg) ** 2
+    return np.diag([0.0, 0.0, 0.0, 0.0, strength, strength])
+
+
+def _weights(off: Floats, finest_m: float) -> Floats:
+    """What each point counts: one over its variance, and little where it lies far off (Cauchy)."""
+    length = np.hypot(off[:, 0], off[:, 1])
+    sigma_m = max(float(np.median(length)) / 1.1774, finest_m)  # the median length of a plane Gaussian
+    return np.asarray(1 / (sigma_m**2 * (1 + (length / (_FALL_OFF * sigma_m)) ** 2)), np.float64)
+
+
+def _normal(slope: Floats, weight: Floats) -> Floats:
+    return np.asarray(np.einsum("nki,n,nkj->ij", slope, weight, slope), np.float64)
+
+
+def _curvature(slope: Floats, weight: Floats, off: Floats) -> Floats:
+    """How fast the pull of all points changes with the numbers: less than their weight, which falls off."""
+    fall = np.einsum("nki,n,nk->ni", slope, weight, off)
+    full = _normal(slope, weight)
+    less = full - 2 / _FALL_OFF**2 * fall.T @ fall
+    return less if np.linalg.eigvalsh(less)[0] > 0 else full  # most points far off: no minimum to speak of
+
+
+def _pull(slope: Floats, weight: Floats, off: Floats) -> Floats:
+    return np.asarray(np.einsum("nki,n,nk->i", slope, weight, off), np.float64)
+
+
+def _covariance(pulls: Floats, normal: Floats, prior: Floats, block: Ints) -> Floats:
+    """Covariance of the six numbers: with points erring each alone, or by blocks, whichever is worse.
+
+    Few blocks say little about themselves, so that way alone can promise too much.
+    """
+    inverse = np.linalg.inv(normal)
+    together = np.zeros((int(block.max()) + 1, len(inverse)))
+    np.add.at(together, block, pulls)
+    used, count = len(np.unique(block)), 2 * len(pulls)
+    fair = count / max(count - len(inverse), 1)  # residuals are small by as many numbers as were fitted
+    spreads = (fair * pulls.T @ pulls, used / max(used - 1, 1) * together.T @ together)
+    both = [inverse @ (spread + prior) @ inverse for spread in spreads]
+    return np.asarray(max(both, key=lambda c: float(c[0, 0] + c[1, 1])), np.float64)
+
+
+def _blocks(photo_px: Floats, camera: Camera, options: VerifyOptions) -> Ints:
+    """Which block of the frame each point lies in."""
+    side = options.blocks
+    share = photo_px / [camera.width_px, camera.height_px]
+    return np.asarray(np.clip((share * side).astype(np.int64), 0, side - 1) @ [1, side], np.int64)

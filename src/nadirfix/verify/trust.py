@@ -1,0 +1,72 @@
+"""How far to trust what the map confirmed: a chance of being right, and a radius in metres.
+
+The constants come from places where the truth is known and nothing is evaluated (``bench/calibrate.py``).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.verify.compare import Sighting
+from nadirfix.verify_options import TrustOptions
+
+__all__ = ["aircraft_covariance_m2", "centre_covariance_m2", "confidence_of", "radius95_m", "support_of"]
+
+Floats = NDArray[np.float64]
+
+#: 95 % of a normal distribution lie below this many deviations above its mean.
+_Z95 = 1.6449
+
+
+def support_of(sighting: Sighting, options: TrustOptions) -> int:
+    """Over how many parts of the frame agreeing points are spread: a heap of them in one spot is chance."""
+    if sighting.inliers == 0:
+        return 0
+    grid = np.array([options.grid_columns, options.grid_rows])
+    part = np.clip((sighting.photo_share * grid).astype(int), 0, grid - 1)
+    return len(np.unique(part @ [1, options.grid_columns]))
+
+
+def confidence_of(sighting: Sighting, options: TrustOptions) -> float:
+    """How likely the sighting is right, 0 to 1."""
+    if sighting.fitted is None:
+        return 0.0
+    odds = options.confidence_slope * (support_of(sighting, options) - options.confidence_middle)
+    return 1 / (1 + math.exp(-min(max(odds, -50.0), 50.0)))
+
+
+def centre_covariance_m2(sighting: Sighting, options: TrustOptions, *, map_gsd_m: float) -> Floats:
+    """Covariance of the frame centre, east and north: what the points say, and what they cannot know."""
+    if sighting.fitted is None:
+        raise ValueError("nothing was seen, so there is nothing to be sure of")
+    unseen_m2 = (options.floor_px * sighting.gsd_m) ** 2 + (options.floor_map_px * map_gsd_m) ** 2
+    return options.inflate**2 * sighting.fitted.covariance[:2, :2] + unseen_m2 * np.eye(2)
+
+
+def aircraft_covariance_m2(sighting: Sighting, centre_m2: Floats, options: TrustOptions) -> Floats:
+    """Covariance of the place below the camera: the frame centre's, and the lean's over the altitude."""
+    if sighting.fitted is None:
+        raise ValueError("nothing was seen, so there is nothing to be sure of")
+    altitude_m = sighting.view.altitude_m
+    move = np.hstack([np.eye(2), np.zeros((2, 2)), -altitude_m * np.eye(2)])
+    seen = options.inflate**2 * sighting.fitted.covariance
+    extra = move @ seen @ move.T - seen[:2, :2]
+    return np.asarray(centre_m2 + extra, np.float64)
+
+
+def radius95_m(covariance_m2: Floats) -> float:
+    """The radius of the circle that holds the truth in 95 of 100 cases, for this covariance.
+
+    The squared distance is a sum of two weighted squares; its 95th percentile is taken from the gamma
+    distribution with the same mean and variance.
+    """
+    spread = np.linalg.eigvalsh(covariance_m2)
+    mean, square = float(spread.sum()), float((spread**2).sum())
+    if mean <= 0:
+        return 0.0
+    degrees = mean**2 / square
+    cube = 1 - 2 / (9 * degrees) + _Z95 * math.sqrt(2 / (9 * degrees))
+    return math.sqrt(mean * cube**3)

@@ -1,0 +1,62 @@
+"""Every setting of verification, with its default: the part of the options that asks the map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["FeatureOptions", "TrustOptions", "VerifyOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureOptions:
+    """Points looked for in a picture, to find them again in another."""
+
+    points: int = 2048  # the strongest so many
+    xfeat_threshold: float = 0.05  # chance of a point below which there is none
+    sift_contrast: float = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustOptions:
+    """How far a sighting is believed; made by bench/calibrate.py on places that are not evaluated."""
+
+    grid_columns: int = 12  # parts of the frame over which agreeing points are counted once each
+    grid_rows: int = 9
+    confidence_middle: float = 12.0  # parts at which right and wrong are equally likely
+    confidence_slope: float = 0.8
+    inflate: float = 1.5  # residuals speak of points, errors of whole photos
+    floor_px: float = 0.2  # what is left with any number of points, in pixels of the comparison
+    floor_map_px: float = 1.0  # how far maps of two dates are apart anyway, in pixels of the map
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """How hypotheses are held against the map."""
+
+    width_px: int = 512  # the photo is looked at this wide, or as fine as the map is
+    width_step_px: int = 64
+    finest_map: float = 0.75  # the photo is looked at no finer than this many map pixels
+    reach_m: float = 35.0  # how far off a hypothesis may be
+    second_reach: float = 0.04  # around the second look, as a share of the photo's width
+    valid_share: float = 0.25  # share of the view that must lie on the map
+    min_likeness: float = 0.0  # of two descriptions, as a cosine
+    inlier_px: float = 3.0
+    second_inlier_px: float = 3.0
+    rounds: int = 5000  # of MAGSAC++ at most
+    max_scale: float = 1.4  # a view farther from its hypothesis than this is chance
+    max_turn_deg: float = 35.0
+    tilt_sigma_deg: float = 2.0  # how far from straight down photos are usually taken
+    blocks: int = 4  # per axis: points of one block of the frame err together
+    min_points: int = 40  # a photo with fewer has too little to go by
+    promising_inliers: int = 8  # from here a second look is worth its time
+    sure_confidence: float = 0.999  # looking ends here
+    min_confidence: float = 0.98  # an answer is given from here
+    hypotheses: int = 16  # looked at, at most
+    rivals: int = 1  # other places that must have been looked at in vain
+    rival_share: float = 0.6  # another place with this share of the support is as good
+    alike_m: float = 15.0  # hypotheses nearer than this, and turned and scaled alike, are one
+    alike_deg: float = 10.0
+    alike_scale: float = 1.06
+    told: int = 4  # sightings that are told with an answer
+    trust: TrustOptions = field(default_factory=TrustOptions)
+    features: FeatureOptions = field(default_factory=FeatureOptions)
