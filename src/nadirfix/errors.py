@@ -74,6 +74,7 @@ HTTP_STATUS: dict[str, int] = {
     "service.media_type": 415,
     "service.host": 421,
     "service.busy": 429,
+    "service.headers": 431,
     "service.timeout": 503,
     "service.stopping": 503,
     "service.address": 503,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 
@@ -23,6 +24,7 @@ from nadirfix.serve.page import PAGE_FOLDER, Page
 from nadirfix.serve.placer import Placer
 from nadirfix.serve.problems import add_handlers
 from nadirfix.serve.routes import Parts, add_routes
+from nadirfix.serve.schemas import LINE_EXAMPLE
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -57,7 +59,15 @@ def create_app(
     add_routes(app, Parts(counter, atlas, metrics, Page(page), desk, options))
     add_handlers(app)
     _surround(app, metrics, options)
+    app.openapi = partial(_described, app)  # type: ignore[method-assign]
     return app
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The interface for programs; FastAPI leaves nulls out of examples, and ours must show them."""
+    described = FastAPI.openapi(app)
+    described["components"]["schemas"]["Line"]["example"] = LINE_EXAMPLE
+    return described
 
 
 def _surround(app: FastAPI, metrics: Metrics, options: ServeOptions) -> None:

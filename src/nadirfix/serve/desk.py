@@ -82,7 +82,8 @@ class Desk:
 
         Reserved work has its place already: whoever brings it makes sure that there is little of it.
         """
-        answer = asyncio.wrap_future(self._take(work, reserved=reserved))
+        future = self._take(work, reserved=reserved)
+        answer = asyncio.wrap_future(future)
         both: set[asyncio.Future[Answer] | asyncio.Task[None]] = {answer} if gone is None else {answer, gone}
         try:
             await asyncio.wait(both, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
@@ -90,7 +91,8 @@ class Desk:
                 return answer.result()
             raise _too_late(patience_s) if gone is None or not gone.done() else ClientGone
         finally:
-            answer.cancel()  # what has not begun will not begin
+            future.cancel()  # what has not begun will not begin
+            answer.cancel()
 
     def stop(self) -> None:
         """Take nothing new and finish what was taken."""

@@ -76,8 +76,7 @@ class Envelope:
 
     async def _pass_on(self, scope: Scope, receive: Receive, letter: _Letter) -> None:
         try:
-            if self._at_work > self._options.requests:
-                raise Busy("too many requests at once", seen=f"{self._at_work}", retry_after_s=1)
+            self._check(scope)
             await self._app(scope, receive, letter.send)
         except ClientGone:
             letter.status = letter.status or 499  # nobody hears it: for the log alone
@@ -88,6 +87,15 @@ class Envelope:
             if letter.status:
                 raise  # half an answer is out: only closing the connection tells
             await letter.reply(answer(internal(letter.request_id)), scope, receive)
+
+    def _check(self, scope: Scope) -> None:
+        if self._at_work > self._options.requests:
+            raise Busy("too many requests at once", seen=f"{self._at_work}", retry_after_s=1)
+        head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        head_bytes += len(scope.get("raw_path") or b"") + len(scope["query_string"])
+        if head_bytes > self._options.header_bytes:
+            do = f"send at most {self._options.header_bytes} bytes of address and headers"
+            raise ServiceError("service.headers", "the head is too long", seen=f"{head_bytes} bytes", do=do)
 
     def _note(self, scope: Scope, letter: _Letter) -> None:
         seconds = time.monotonic() - letter.began_s

@@ -48,21 +48,29 @@ class FormReader:
         self._others = _OTHER_PARTS
         self._done: list[Part] = []
         self._ended = False
+        self._trouble: ServiceError | None = None
         self._header, self._value = bytearray(), bytearray()
         self._begin_part()
         self._parser = _parser(boundary, self)
 
     def feed(self, piece: bytes) -> list[Part]:
-        """The parts this piece completes."""
-        try:
-            self._parser.write(piece)
-        except FormParserError as error:
-            raise bad_request("the form cannot be read", str(error)) from error
+        """The parts this piece completes; what is wrong after them is told when they are dealt with."""
+        if self._trouble is None:
+            try:
+                self._parser.write(piece)
+            except FormParserError as error:
+                self._trouble = bad_request("the form cannot be read", str(error))
+            except ServiceError as error:
+                self._trouble = error
         done, self._done = self._done, []
+        if self._trouble is not None and not done:
+            raise self._trouble
         return done
 
     def finish(self) -> None:
         """Make sure that the form came to its end."""
+        if self._trouble is not None:
+            raise self._trouble
         if not self._ended:
             raise bad_request("the form breaks off", "no closing boundary")
 

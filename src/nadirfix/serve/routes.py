@@ -73,7 +73,7 @@ def _add_photos(app: FastAPI, parts: Parts) -> None:
 
     @app.post(
         "/v1/locate/batch",
-        response_class=Lines,
+        response_class=StreamingResponse,
         responses={**_LINES, **problems(400, 408, 413, 415, 422)},
         openapi_extra=BATCH_BODY,
     )

@@ -21,7 +21,7 @@ from nadirfix.serve.problems import answer
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-__all__ = ["listen", "serve_forever"]
+__all__ = ["listen", "make_server", "serve_forever"]
 
 
 _HEADERS = [(name.encode(), value.encode()) for name, value in CAREFUL.items()]
@@ -47,6 +47,13 @@ def listen(options: ServeOptions) -> socket.socket:
 def serve_forever(app: FastAPI, listener: socket.socket, options: ServeOptions, *, quiet: bool) -> None:
     """Answer until told to stop; then finish what was taken."""
     _log_to_stderr(quiet=quiet)
+    # uvicorn hands the signal on when all is done; being told to stop is no failure.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    make_server(app, options).run(sockets=[listener])
+
+
+def make_server(app: FastAPI, options: ServeOptions) -> uvicorn.Server:
+    """The server, with its limits, not yet running."""
     config = uvicorn.Config(
         app,
         http=_protocol(options),
@@ -60,9 +67,7 @@ def serve_forever(app: FastAPI, listener: socket.socket, options: ServeOptions, 
         h11_max_incomplete_event_size=options.header_bytes,
         timeout_graceful_shutdown=int(options.stop_s),
     )
-    # uvicorn hands the signal on when all is done; being told to stop is no failure.
-    signal.signal(signal.SIGTERM, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listener])
+    return uvicorn.Server(config)
 
 
 def _protocol(options: ServeOptions) -> type[asyncio.Protocol]:

@@ -8,14 +8,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from nadirfix.errors import HTTP_STATUS
 
-__all__ = ["BATCH_BODY", "PHOTO_BODY", "Bundle", "Line", "Problem", "picture", "problems"]
+__all__ = ["BATCH_BODY", "LINE_EXAMPLE", "PHOTO_BODY", "Bundle", "Line", "Problem", "picture", "problems"]
 
 _ERROR: dict[str, Any] = {
     "code": "photo.unreadable",
     "message": "the photo cannot be read: 120 bytes (not a picture in a known format)",
     "hint": "Give a JPEG, PNG, TIFF or WebP photo",
 }
-_LINE: dict[str, Any] = {
+#: A line as it comes, its unknown fields included.
+LINE_EXAMPLE: dict[str, Any] = {
     "photo": "000001.jpg", "status": "fix", "lon": 14.350908, "lat": 48.856985, "easting_m": 452388.1,
     "northing_m": 5411760.7, "epsg": 32633, "altitude_m": 375.0,
     "altitude_classes": {"altitude_m": [325.0, 375.0, 425.0], "probability": [0.02, 0.95, 0.03]},
@@ -60,8 +61,6 @@ class AltitudeClasses(_Open):
 
 class Line(_Open):
     """One line of `nadirfix locate`: every field is always there, unknown is null."""
-
-    model_config = ConfigDict(extra="allow", json_schema_extra={"example": _LINE})
 
     photo: str
     status: Literal["fix", "no_fix"]
@@ -151,7 +150,7 @@ class Bundle(_Open):
 
 
 #: Statuses every path may answer with, and the codes a service has.
-_ANYWHERE = (401, 403, 421, 429, 500, 503)
+_ANYWHERE = (401, 403, 421, 429, 431, 500, 503)
 _SAID = ("service.", "photo.", "camera.", "altitude.", "internal.")
 
 
