@@ -85,16 +85,7 @@ def _spliced(photo: bytes, draw: Draw) -> bytes:
 
 
 def _noise(_photo: bytes, draw: Draw) -> bytes:
-    starts = [
-        b"",
-        b"\xff\xd8\xff",
-        b"\x89PNG\r\n\x1a\n",
-        b"II*\x00",
-        b"MM\x00*",
-        b"RIFF1234WEBP",
-        b"%!PS",
-        b"BM",
-    ]
+    starts = [b"", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"II*\x00", b"MM\x00*", b"RIFF1234WEBP", b"%!PS"]
     return bytes(starts[draw.integers(len(starts))]) + draw.bytes(int(draw.integers(0, 2000)))
 
 
@@ -127,8 +118,8 @@ def _text_bomb(_photo: bytes, _draw: Draw) -> bytes:
 def _tiff_bomb(_photo: bytes, draw: Draw) -> bytes:
     """A header that promises more pixels than there is memory for."""
     side = int(draw.choice([30_000, 65_535, 2**31]))
-    tags = [(256, 4, side), (257, 4, side), (258, 3, 8), (259, 3, 1), (262, 3, 1), (273, 4, 8), (278, 4, side),
-            (279, 4, 100)]  # fmt: skip
+    sizes = [(256, 4, side), (257, 4, side), (258, 3, 8), (259, 3, 1), (262, 3, 1)]
+    tags = [*sizes, (273, 4, 8), (278, 4, side), (279, 4, 100)]
     entries = b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, kind, value in tags)
     return b"II*\x00" + struct.pack("<IH", 8, len(tags)) + entries + bytes(104)
 
@@ -144,8 +135,9 @@ def _jpeg_bomb(_photo: bytes, draw: Draw) -> bytes:
 
 
 def _other_kind(_photo: bytes, draw: Draw) -> bytes:
-    kinds = [b"", b"hello", b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"%PDF-1.7\n", b"PK\x03\x04", b"GIF89a",
-             b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", b"\x7fELF", b"{}"]  # fmt: skip
+    script = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"
+    drawing = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
+    kinds = [b"", b"hello", drawing, script, b"%PDF-1.7\n", b"PK\x03\x04", b"GIF89a", b"\x7fELF", b"{}"]
     return kinds[draw.integers(len(kinds))]
 
 

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("torch")  # the bundle is built here
 
 import httpx
-from hypothesis import settings
+from hypothesis import HealthCheck, given, settings
 from starlette.testclient import TestClient
 
 from nadirfix.bundle import Bundle
@@ -50,22 +51,22 @@ def same(line: dict, other: dict) -> bool:
     return line == {**other, **kept} and set(line["timings_ms"]) == set(other["timings_ms"])
 
 
-@pytest.mark.parametrize("given", [{}, {"camera": "1024x768@550"}, {"altitude": "150+-10"}])
+@pytest.mark.parametrize("said", [{}, {"camera": "1024x768@550"}, {"altitude": "150+-10"}])
 def test_the_same_json_as_locate(
-    client: TestClient, tiny_bundle: Path, tiny_photos: Path, given: dict
+    client: TestClient, tiny_bundle: Path, tiny_photos: Path, said: dict[str, str]
 ) -> None:
     photos = sorted((tiny_photos / "photos").iterdir())[:3]
-    options = [word for name, text in given.items() for word in (f"--{name}", text)]
+    options = [word for name, text in said.items() for word in (f"--{name}", text)]
     done = nadirfix("locate", *photos, "--bundle", tiny_bundle, "--quiet", *options)
     expected = [json.loads(line) for line in done.stdout.splitlines()]
-    fields = [(name, None, text.encode()) for name, text in given.items()]
+    fields = [(name, None, text.encode()) for name, text in said.items()]
     body, kind = form(*fields, *[("photo", p.name, p.read_bytes()) for p in photos])
     batch = client.post("/v1/locate/batch", content=body, headers={"Content-Type": kind})
     lines = [json.loads(line) for line in batch.text.splitlines()]
     bare = client.post(
         "/v1/locate",
         content=photos[0].read_bytes(),
-        params={**given, "name": photos[0].name},
+        params={**said, "name": photos[0].name},
         headers={"Content-Type": "image/jpeg"},
     ).json()
     assert len(lines) == len(expected) == 3
@@ -92,62 +93,40 @@ def test_the_client_in_the_examples_works(service: Service, tiny_photos: Path) -
     assert [line["photo"] for line in lines] == [p.name for p in photos]
 
 
-def test_mutated_uploads_never_break_it(client: TestClient, tiny_photos: Path, tmp_path: Path) -> None:
+def test_mutated_uploads_never_break_it(
+    client: TestClient, tiny_photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     photos = [jpeg(320, 240), *(p.read_bytes() for p in sorted((tiny_photos / "photos").iterdir())[:1])]
-    before = set(Path(tempfile.gettempdir()).iterdir())
-    said: Counter[tuple[int, str]] = Counter()
+    said: Counter[int] = Counter()
     for upload in mutated(photos, 300, seed=8):
         headers = {"Content-Type": upload.content_type}
         answer = client.post(upload.path, content=upload.body, headers=headers)
         assert answer.status_code < 500, f"{upload.kind}: {answer.text}"
         assert "internal.error" not in answer.text, f"{upload.kind}: {answer.text}"
-        said[answer.status_code, upload.kind] += 1
+        said[answer.status_code] += 1
     print(said)
-    assert {status for status, _ in said} >= {200, 400, 413, 415, 422}
-    left = set(Path(tempfile.gettempdir()).iterdir()) - before
-    assert not [p for p in left if "pytest" not in p.name and "nadirfix" not in p.name.lower() and _ours(p)]
+    assert set(said) >= {200, 400, 413, 415, 422}
+    assert list(tmp_path.iterdir()) == []
     assert client.get("/readyz").status_code == 200
-
-
-def _ours(path: Path) -> bool:
-    """A file that this process made and still holds, or left: others share the machine's folder."""
-    try:
-        return path.is_file() and path.stat().st_uid == os.getuid() and path.suffix in {"", ".tmp", ".jpg"}
-    except OSError:
-        return False
 
 
 def test_requests_nobody_thought_of(tiny_bundle: Path) -> None:
     """Schemathesis makes requests from the service's own description and checks the answers against it."""
     schemathesis = pytest.importorskip("schemathesis")
     app = create_app(Bundle.load(tiny_bundle), BOMB_LIMITS)
-    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers={"Host": "127.0.0.1"})
     seen: Counter[int] = Counter()
-
-    @schema.parametrize()
-    @settings(max_examples=15, deadline=None, derandomize=True, database=None)
-    def check(case) -> None:
-        answer = case.call(headers={"Host": "127.0.0.1"})
-        seen[answer.status_code] += 1
-        assert answer.status_code < 500
-        case.validate_response(answer)
-
-    for result in schema.get_all_operations():
-        operation = result.ok()
-        run_operation(operation, seen)
+    for operation in schema.get_all_operations():
+        try_out(operation.ok(), seen)
     print(seen)
-    assert sum(seen.values()) > 60
+    assert sum(seen.values()) > 60 and set(seen) >= {200, 404}
 
 
-def run_operation(operation, seen: Counter[int]) -> None:
-    from hypothesis import HealthCheck, given
-
-    @settings(
-        max_examples=15, deadline=None, derandomize=True, database=None,
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+def try_out(operation: Any, seen: Counter[int]) -> None:
+    @settings(max_examples=15, database=None, suppress_health_check=list(HealthCheck))
     @given(case=operation.as_strategy())
-    def check(case) -> None:
+    def check(case: Any) -> None:
         answer = case.call(headers={"Host": "127.0.0.1"})
         seen[answer.status_code] += 1
         case.validate_response(answer)
