@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from PIL import Image
@@ -105,7 +106,7 @@ def _text_bomb(_photo: bytes, _draw: Draw) -> bytes:
     """A small picture with a text that unpacks to many megabytes."""
     header = struct.pack(">IIBBBBB", 64, 64, 8, 0, 0, 0, 0)
     rows = zlib.compress(bytes(65 * 64))
-    text = b"k\x00\x00" + zlib.compress(bytes(20_000_000), 9)
+    text = b"k\x00\x00" + _packed(20_000_000)
     return (
         b"\x89PNG\r\n\x1a\n"
         + _chunk(b"IHDR", header)
@@ -139,6 +140,11 @@ def _other_kind(_photo: bytes, draw: Draw) -> bytes:
     drawing = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
     kinds = [b"", b"hello", drawing, script, b"%PDF-1.7\n", b"PK\x03\x04", b"GIF89a", b"\x7fELF", b"{}"]
     return kinds[draw.integers(len(kinds))]
+
+
+@cache
+def _packed(count: int) -> bytes:
+    return zlib.compress(bytes(count), 9)
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:

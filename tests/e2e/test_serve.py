@@ -51,7 +51,7 @@ def same(line: dict, other: dict) -> bool:
     return line == {**other, **kept} and set(line["timings_ms"]) == set(other["timings_ms"])
 
 
-@pytest.mark.parametrize("said", [{}, {"camera": "1024x768@550"}, {"altitude": "150+-10"}])
+@pytest.mark.parametrize("said", [{}, {"camera": "1024x768@550", "altitude": "150+-10"}])
 def test_the_same_json_as_locate(
     client: TestClient, tiny_bundle: Path, tiny_photos: Path, said: dict[str, str]
 ) -> None:

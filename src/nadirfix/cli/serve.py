@@ -83,5 +83,5 @@ def _require_packages() -> None:
             "service.not_installed",
             "the service's packages are not installed",
             seen=f"no {', '.join(missing)}",
-            do="pip install 'nadirfix[serve]'",
+            do="install them: pip install 'nadirfix[serve]'",
         )
