@@ -1,6 +1,6 @@
 """Whether anything a client uploads can break the service: ten thousand photos that were tampered with.
 
-Cut short, bits flipped, spliced, noise, bombs, the wrong kind; bare and in forms, some of them broken as well.
+Cut short, bits flipped, spliced, noise, bombs, the wrong kind; bare and in forms, some of them broken too.
 Asked for: no answer of 500 or above, the same process at the end, nothing left in its temporary folder.
 """
 

@@ -14,7 +14,7 @@ from nadirfix.serve.options import ServeOptions
 if TYPE_CHECKING:
     from starlette.types import Message, Receive
 
-__all__ = ["Body", "Ledger", "too_large"]
+__all__ = ["Account", "Body", "Ledger", "too_large"]
 
 
 class Ledger:

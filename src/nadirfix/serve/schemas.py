@@ -8,7 +8,22 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from nadirfix.errors import HTTP_STATUS
 
-__all__ = ["BATCH_BODY", "LINE_EXAMPLE", "PHOTO_BODY", "Bundle", "Line", "Problem", "picture", "problems"]
+__all__ = [
+    "BATCH_BODY",
+    "LINE_EXAMPLE",
+    "PHOTO_BODY",
+    "AltitudeClasses",
+    "Bundle",
+    "Candidate",
+    "Canonical",
+    "Error",
+    "Line",
+    "Problem",
+    "References",
+    "Tiles",
+    "picture",
+    "problems",
+]
 
 _ERROR: dict[str, Any] = {
     "code": "photo.unreadable",
