@@ -18,7 +18,7 @@ setup: $(STAMP) ## Make the virtual environment and install everything pinned
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,verify,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,verify,serve,dev]'
 	touch $@
 
 demo: setup ## The whole story: a world, photos, a bundle, and a report of how well they fit

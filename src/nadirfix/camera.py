@@ -43,13 +43,16 @@ class Camera:
     @classmethod
     def parse(cls, spec: str) -> Camera:
         """A camera from ``2048x1536@1200`` (or ``@fx,fy``), or from the path of a TOML file."""
+        return cls.from_toml(Path(spec)) if spec.endswith(".toml") else cls.from_spec(spec)
+
+    @classmethod
+    def from_spec(cls, spec: str) -> Camera:
+        """A camera from ``2048x1536@1200`` (or ``@fx,fy``); no file is ever looked at."""
         found = _SPEC.match(spec.strip())
-        if found:
-            width, height, fx, fy = found.groups()
-            return cls(int(width), int(height), float(fx), float(fy or fx))
-        if spec.endswith(".toml"):
-            return cls.from_toml(Path(spec))
-        raise InputError("camera.invalid", "this is not a camera", seen=repr(spec), do=_DO)
+        if found is None:
+            raise InputError("camera.invalid", "this is not a camera", seen=repr(spec), do=_DO)
+        width, height, fx, fy = found.groups()
+        return cls(int(width), int(height), float(fx), float(fy or fx))
 
     @classmethod
     def from_toml(cls, path: Path) -> Camera:

@@ -6,7 +6,8 @@ NadirfixError                     exit 1
 ├── BundleError                   exit 4   the trained bundle on disk
 ├── WeightsError                  exit 5   pretrained network weights
 ├── TrainingError                 exit 6   a training run
-└── OutputError                   exit 7   files and folders we write
+├── OutputError                   exit 7   files and folders we write
+└── ServiceError                  exit 8   the HTTP service, its requests and how it is started
 
 Every error says what was wrong, what was seen and what to do. "No fix" is an answer, not an error.
 """
@@ -22,6 +23,7 @@ __all__ = [
     "MapError",
     "NadirfixError",
     "OutputError",
+    "ServiceError",
     "TrainingError",
     "WeightsError",
 ]
@@ -63,6 +65,21 @@ HTTP_STATUS: dict[str, int] = {
     "output.busy": 409,
     "output.unwritable": 500,
     "output.disk_full": 507,
+    "service.request": 400,
+    "service.token": 401,
+    "service.origin": 403,
+    "service.not_found": 404,
+    "service.method": 405,
+    "service.slow": 408,
+    "service.too_large": 413,
+    "service.media_type": 415,
+    "service.host": 421,
+    "service.busy": 429,
+    "service.headers": 431,
+    "service.timeout": 503,
+    "service.stopping": 503,
+    "service.address": 503,
+    "service.not_installed": 501,
 }
 
 
@@ -146,3 +163,10 @@ class OutputError(NadirfixError):
 
     exit_number = 7
     families = ("output",)
+
+
+class ServiceError(NadirfixError):
+    """A request the service cannot answer, or a service that cannot be started."""
+
+    exit_number = 8
+    families = ("service",)

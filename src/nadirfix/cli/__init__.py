@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from nadirfix import __version__
-from nadirfix.cli import build, demo, evaluate, info, locate, simulate, verify, world
+from nadirfix.cli import build, demo, evaluate, info, locate, serve, simulate, verify, world
 from nadirfix.cli.common import explain
 from nadirfix.errors import NadirfixError
 
@@ -35,6 +35,7 @@ app.command("locate")(locate.locate)
 app.command("evaluate")(evaluate.evaluate)
 app.command("info")(info.info)
 app.command("verify")(verify.verify)
+app.command("serve")(serve.serve)
 
 
 def main() -> int:

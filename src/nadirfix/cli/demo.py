@@ -53,6 +53,7 @@ def demo(
         print_stages(story.seconds, story.made)
         print_comparison(told["comparison"])
     remark(f"look at {story.made['evaluation'] / 'report.html'}", quiet=quiet)
+    remark(f"drop photos on the map: nadirfix serve --bundle {story.made['bundle']}", quiet=quiet)
     made = {name: str(target) for name, target in story.made.items()}
     print_result(made | {"seconds": story.seconds, "comparison": told["comparison"]})
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
-import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nadirfix.altitude.given import parse_altitude
 from nadirfix.camera import Camera
 from nadirfix.cli.common import Overwrite, Quiet, explain, remark
 from nadirfix.cli.progress import progress_bar
@@ -32,7 +31,6 @@ __all__ = ["Format", "locate"]
 
 #: What counts as a photo when a folder is given.
 _SUFFIXES = {".jpg", ".jpeg", ".jpe", ".png", ".tif", ".tiff", ".webp", ".jp2"}
-_ALTITUDE = re.compile(r"^(?P<altitude>[^+±]+?)(?:(?:\+-|\+/-|±)(?P<sigma>.+))?$")
 
 Record = dict[str, Any]
 Write = Callable[[str], object]
@@ -79,7 +77,7 @@ def locate(
 ) -> None:
     """Say where photos were taken, and from how high; one that cannot be used does not stop the others."""
     taken_with = Camera.parse(camera) if camera else None
-    altitude_m, _sigma_m = _altitude(altitude) if altitude else (None, None)
+    altitude_m, _sigma_m = parse_altitude(altitude) if altitude else (None, None)
     options = dataclasses.replace(LocateOptions(), weighted=not no_wce)
     if out is not None:
         check_target(out, overwrite=overwrite)
@@ -216,24 +214,6 @@ def _straight_to(stream: Any) -> Write:
         stream.flush()
 
     return write
-
-
-def _altitude(text: str) -> tuple[float, float | None]:
-    """``300``, ``300+-20`` or ``300±20``: metres above ground and how sure that is."""
-    found = _ALTITUDE.match(text.strip())
-    try:
-        altitude_m = float(found["altitude"]) if found else math.nan
-        sigma_m = float(found["sigma"]) if found and found["sigma"] is not None else None
-    except ValueError:
-        altitude_m, sigma_m = math.nan, None
-    if not (0 < altitude_m < math.inf and 0 <= (sigma_m or 0.0) < math.inf):
-        raise InputError(
-            "altitude.invalid",
-            "this is not an altitude",
-            seen=f"--altitude {text}",
-            do="give metres above ground, with a deviation if it is known: 300 or 300+-20",
-        )
-    return altitude_m, sigma_m
 
 
 def _no_photos(folder: str, why: str) -> InputError:

@@ -1,0 +1,87 @@
+"""Whether anything a client uploads can break the service: ten thousand photos that were tampered with.
+
+Cut short, bits flipped, spliced, noise, bombs, the wrong kind; bare and in forms, some of them broken too.
+Asked for: no answer of 500 or above, the same process at the end, nothing left in its temporary folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+from record import record
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from serve_load import prepare, start
+
+from tests.uploads import Upload, mutated
+
+CLIENTS = 4
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--count", type=int, default=10_000)
+    options.add_argument("--bundle", type=Path, help="a bundle instead of one made for this run")
+    options.add_argument("--photos", type=Path, help="a folder of photos for it")
+    options.add_argument("--seed", type=int, default=1)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        bundle, photos = given.bundle, given.photos
+        if bundle is None or photos is None:
+            bundle, photos = prepare(folder, given.seed)
+        results = fuzz(bundle, sorted(photos.iterdir())[:3], given.count, given.seed, folder)
+    print(json.dumps(results, indent=2))
+    print(f"wrote {record('serve_fuzz', results)}")
+
+
+def fuzz(bundle: Path, photos: list[Path], count: int, seed: int, folder: Path) -> dict[str, Any]:
+    load = os.getloadavg()[0]
+    process, port = start(bundle, folder)
+    uploads = mutated([p.read_bytes() for p in photos], count, seed=seed)
+    began_s = time.monotonic()
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            answers = list(pool.map(lambda upload: ask(client, upload), uploads))
+        ready = client.get("/readyz").status_code
+    alive = process.poll() is None
+    process.terminate()
+    return {
+        "seed": seed,
+        "load_average": round(load, 1),
+        "uploads": count,
+        "seconds": round(time.monotonic() - began_s, 1),
+        "statuses": dict(sorted(Counter(status for _, status, _ in answers).items())),
+        "by_kind": dict(sorted(Counter(f"{kind}: {status}" for kind, status, _ in answers).items())),
+        "server_errors": [text for _, status, text in answers if status >= 500][:10],
+        "internal_error_lines": sum("internal.error" in text for _, _, text in answers),
+        "same_process_at_the_end": alive,
+        "ready_at_the_end": ready == 200,
+        "exit_after_sigterm": process.wait(60),
+        "left_in_tmp": sorted(p.name for p in (folder / "tmp").iterdir()),
+        "log_tracebacks": (folder / "log").read_text(encoding="utf-8", errors="replace").count("Traceback"),
+    }
+
+
+def ask(client: httpx.Client, upload: Upload) -> tuple[str, int, str]:
+    while True:
+        headers = {"Content-Type": upload.content_type}
+        answer = client.post(upload.path, content=upload.body, headers=headers)
+        if answer.status_code != 429:
+            return upload.kind, answer.status_code, answer.text
+        time.sleep(float(answer.headers["retry-after"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Around every request: a number for the log, headers that keep browsers careful, and a last net."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import MutableHeaders
+
+from nadirfix.errors import ServiceError
+from nadirfix.serve.desk import Busy, ClientGone
+from nadirfix.serve.problems import LOG, answer, internal, one_line
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from nadirfix.serve.metrics import Metrics
+    from nadirfix.serve.options import ServeOptions
+
+__all__ = ["CAREFUL", "POLICY", "Envelope"]
+
+#: Scripts, styles and fonts from here alone; pictures and requests also from what the page itself made.
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "font-src 'self'",
+        "img-src 'self' blob: data:",
+        "connect-src 'self' blob: data:",
+        "worker-src 'self' blob:",
+        "child-src 'self' blob:",
+        "manifest-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+#: What every answer tells a browser.
+CAREFUL = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+}
+#: Asked for all the time; worth a line only when somebody is looking for it.
+_COMMON = ("/v1/tiles", "/v1/references", "/assets", "/healthz", "/readyz", "/metrics")
+
+
+class Envelope:
+    """Numbers, dresses, counts and logs every request."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, options: ServeOptions) -> None:
+        self._app, self._metrics, self._options = app, metrics, options
+        self._at_work = 0
+        shared = "cross-origin" if options.allow_origins else "same-origin"
+        self._headers = {**CAREFUL, "Cross-Origin-Resource-Policy": shared}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope["nadirfix.request_id"] = secrets.token_hex(8)
+        letter = _Letter(scope, send, self._headers)
+        self._at_work += 1
+        try:
+            await self._pass_on(scope, receive, letter)
+        finally:
+            self._at_work -= 1
+            self._note(scope, letter)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, letter: _Letter) -> None:
+        try:
+            self._check(scope)
+            await self._app(scope, receive, letter.send)
+        except ClientGone:
+            letter.status = letter.status or 499  # nobody hears it: for the log alone
+        except ServiceError as error:
+            await letter.reply(answer(error), scope, receive)
+        except Exception as error:  # the last net: a client must not see a traceback
+            LOG.exception("%s %s", letter.request_id, one_line(f"{type(error).__name__}: {error}"))
+            if letter.status:
+                raise  # half an answer is out: only closing the connection tells
+            await letter.reply(answer(internal(letter.request_id)), scope, receive)
+
+    def _check(self, scope: Scope) -> None:
+        if self._at_work > self._options.requests:
+            raise Busy("too many requests at once", seen=f"{self._at_work}", retry_after_s=1)
+        head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        head_bytes += len(scope.get("raw_path") or b"") + len(scope["query_string"])
+        if head_bytes > self._options.header_bytes:
+            do = f"send at most {self._options.header_bytes} bytes of address and headers"
+            raise ServiceError("service.headers", "the head is too long", seen=f"{head_bytes} bytes", do=do)
+
+    def _note(self, scope: Scope, letter: _Letter) -> None:
+        seconds = time.monotonic() - letter.began_s
+        route = getattr(scope.get("route"), "path", "other")
+        self._metrics.request(scope["method"][:10], route, letter.status, seconds)
+        level = logging.DEBUG if scope["path"].startswith(_COMMON) else logging.INFO
+        words = (letter.request_id, scope["method"], one_line(scope["path"][:200]), letter.status)
+        LOG.log(level, "%s %s %s %d %.0f ms", *words, 1000 * seconds)
+
+
+class _Letter:
+    """One answer on its way out."""
+
+    def __init__(self, scope: Scope, send: Send, headers: dict[str, str]) -> None:
+        self._send, self._headers = send, headers
+        self.request_id: str = scope["nadirfix.request_id"]
+        self.status, self.began_s = 0, time.monotonic()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self._dress(MutableHeaders(scope=message))
+        await self._send(message)
+
+    async def reply(self, response: ASGIApp, scope: Scope, receive: Receive) -> None:
+        await response(scope, receive, self.send)
+
+    def _dress(self, headers: MutableHeaders) -> None:
+        for name, value in self._headers.items():
+            headers[name] = value
+        headers["X-Request-Id"] = self.request_id
+        headers.setdefault("Cache-Control", "no-store")

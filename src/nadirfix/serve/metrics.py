@@ -1,0 +1,55 @@
+"""What the service has done, counted for Prometheus in a registry of its own."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.process_collector import ProcessCollector
+
+from nadirfix.serve.body import Ledger
+from nadirfix.serve.desk import Desk
+
+__all__ = ["Metrics"]
+
+_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    """Counts and times of one service."""
+
+    def __init__(self, desk: Desk, ledger: Ledger) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "nadirfix_requests", "Requests answered", ["method", "path", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "nadirfix_request_seconds",
+            "Time from the first byte to the last",
+            ["path"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._photos = Counter("nadirfix_photos", "Photos looked at", ["status"], registry=self._registry)
+        self._gauge("nadirfix_queue_length", "Photos taken and not finished").set_function(lambda: desk.taken)
+        self._gauge("nadirfix_photo_seconds_usual", "Usual time of one photo").set_function(
+            lambda: desk.usual_s
+        )
+        self._gauge("nadirfix_upload_bytes", "Bytes of photos in memory").set_function(
+            lambda: ledger.held_bytes
+        )
+        ProcessCollector(registry=self._registry)
+
+    def request(self, method: str, path: str, status: int, seconds: float) -> None:
+        """One request has been answered."""
+        self._requests.labels(method, path, str(status)).inc()
+        self._seconds.labels(path).observe(seconds)
+
+    def photo(self, status: str) -> None:
+        """One photo has been looked at."""
+        self._photos.labels(status).inc()
+
+    def text(self) -> bytes:
+        """All of it in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def _gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(name, text, registry=self._registry)

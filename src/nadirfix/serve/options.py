@@ -1,0 +1,76 @@
+"""How the service listens, and how much it bears; light enough for ``--help``."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+
+from nadirfix.errors import ServiceError
+
+__all__ = ["SHORTEST_TOKEN", "ServeOptions", "is_this_machine"]
+
+#: Characters a token needs at least: 16 random ones cannot be tried out.
+SHORTEST_TOKEN = 16
+
+_MIB = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """How the service listens, and how much it bears."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = field(default=None, repr=False)
+    allow_origins: tuple[str, ...] = ()  # pages of other origins that may ask
+    queue: int = 16  # photos in the house, the one at work among them
+    photo_s: float = 30.0  # from when a photo is taken until its answer
+    photo_bytes: int = 64 * _MIB
+    max_pixels: int = 64_000_000
+    batches: int = 4  # at the same time, each with at most two photos in the house
+    batch_photos: int = 1000
+    upload_bytes: int = 256 * _MIB  # photos of all clients held in memory together
+    body_grace_s: float = 10.0  # a body may keep us waiting so long, and longer by what it has brought
+    body_min_bytes_s: float = 16_384.0
+    send_s: float = 30.0  # a client that does not take its answer
+    header_s: float = 10.0  # from the first byte of a request to the last of its headers
+    header_bytes: int = 16_384
+    requests: int = 128  # at work on at the same time
+    connections: int = 512
+    stop_s: float = 60.0  # what was taken is finished within this
+    tile_quality: int = 85
+    tile_cache_bytes: int = 32 * _MIB
+    tile_queue: int = 64
+    reference_width_px: int = 512
+
+    def __post_init__(self) -> None:
+        if self.token is not None and not _good(self.token):
+            raise _bad_token()
+        if self.token is None and not is_this_machine(self.host):
+            raise ServiceError(
+                "service.token",
+                "whoever listens beyond this machine needs a token",
+                seen=f"--host {self.host} and no token",
+                do="give --token-file FILE or set NADIRFIX_TOKEN, or leave --host out",
+            )
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether an address or name can be reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _good(token: str) -> bool:
+    return len(token) >= SHORTEST_TOKEN and all("!" <= c <= "~" for c in token)
+
+
+def _bad_token() -> ServiceError:
+    return ServiceError(
+        "service.token",
+        "this cannot be a token",
+        seen="one that is too short, or has blanks or letters beyond ASCII",
+        do=f"give at least {SHORTEST_TOKEN} characters: openssl rand -hex 32",
+    )

@@ -1,0 +1,208 @@
+"""The interface described for programs: what goes in, what comes out, with examples."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from nadirfix.errors import HTTP_STATUS
+
+__all__ = [
+    "BATCH_BODY",
+    "LINE_EXAMPLE",
+    "PHOTO_BODY",
+    "AltitudeClasses",
+    "Bundle",
+    "Candidate",
+    "Canonical",
+    "Error",
+    "Line",
+    "Problem",
+    "References",
+    "Tiles",
+    "picture",
+    "problems",
+]
+
+_ERROR: dict[str, Any] = {
+    "code": "photo.unreadable",
+    "message": "the photo cannot be read: 120 bytes (not a picture in a known format)",
+    "hint": "Give a JPEG, PNG, TIFF or WebP photo",
+}
+#: A line as it comes, its unknown fields included.
+LINE_EXAMPLE: dict[str, Any] = {
+    "photo": "000001.jpg", "status": "fix", "lon": 14.350908, "lat": 48.856985, "easting_m": 452388.1,
+    "northing_m": 5411760.7, "epsg": 32633, "altitude_m": 375.0,
+    "altitude_classes": {"altitude_m": [325.0, 375.0, 425.0], "probability": [0.02, 0.95, 0.03]},
+    "gsd_m": 0.312, "heading_deg": 270.0, "confidence": None, "radius95_m": None, "reason": None,
+    "crop_clamped": False, "warnings": [],
+    "footprint": [[14.347674, 48.854088], [14.354217, 48.854125], [14.354143, 48.859882],
+                  [14.347599, 48.859845]],
+    "candidates": [{"rank": 1, "reference": 5220, "lon": 14.356402, "lat": 48.858471,
+                    "easting_m": 452792.5, "northing_m": 5411922.5, "heading_deg": 270.0,
+                    "distance": 0.781, "weight": 0.131, "cell": [2, 4]}],
+    "timings_ms": {"decode": 42.0, "total": 144.7},
+}  # fmt: skip
+
+
+class _Open(BaseModel):
+    """Newer versions may say more."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Candidate(_Open):
+    """A reference view that looks like the photo."""
+
+    rank: int
+    reference: int = Field(description="Its row: /v1/references/{row}.jpg shows it.")
+    lon: float
+    lat: float
+    easting_m: float
+    northing_m: float
+    heading_deg: float
+    distance: float
+    weight: float | None
+    cell: list[int]
+
+
+class AltitudeClasses(_Open):
+    """How likely each altitude is."""
+
+    altitude_m: list[float]
+    probability: list[float]
+
+
+class Line(_Open):
+    """One line of `nadirfix locate`: every field is always there, unknown is null."""
+
+    photo: str
+    status: Literal["fix", "no_fix"]
+    lon: float | None
+    lat: float | None
+    easting_m: float | None
+    northing_m: float | None
+    epsg: int | None
+    altitude_m: float | None
+    altitude_classes: AltitudeClasses | None
+    gsd_m: float | None
+    heading_deg: float | None
+    confidence: float | None
+    radius95_m: float | None
+    reason: str | None
+    crop_clamped: bool
+    warnings: list[str]
+    footprint: list[list[float]] | None
+    candidates: list[Candidate]
+    timings_ms: dict[str, float]
+
+
+class Error(BaseModel):
+    """What was wrong, and what to do."""
+
+    code: str = Field(description="Stable; every code is explained in docs/errors.md.")
+    message: str
+    hint: str
+
+
+class Problem(BaseModel):
+    """An error."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"error": _ERROR}})
+
+    error: Error
+
+
+class Canonical(_Open):
+    """How references were rendered."""
+
+    altitude_m: float
+    footprint_m: list[float]
+
+
+class Tiles(_Open):
+    """Where the map's tiles are."""
+
+    url: str
+    min_zoom: int
+    max_zoom: int
+    size_px: int
+
+
+class References(_Open):
+    """Where the reference views are."""
+
+    count: int
+    url: str
+    width_px: int
+    height_px: int
+    geojson: str
+
+
+class Bundle(_Open):
+    """What the service knows."""
+
+    nadirfix: str
+    name: str
+    hash: str
+    epsg: int
+    bounds_m: list[float] = Field(description="West, south, east, north in the zone.")
+    bounds_lonlat: list[float]
+    outline_lonlat: list[list[float]]
+    gsd_m: float
+    camera: str
+    canonical: Canonical
+    altitude_range_m: list[float]
+    recipe: str
+    trained: dict[str, bool]
+    counts: dict[str, Any]
+    accuracy: dict[str, Any]
+    tiles: Tiles
+    references: References
+    limits: dict[str, float]
+    token_needed: bool
+
+
+#: Statuses every path may answer with, and the codes a service has.
+_ANYWHERE = (401, 403, 421, 429, 431, 500, 503)
+_SAID = ("service.", "photo.", "camera.", "altitude.", "internal.")
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Errors a path may answer with; some every path may."""
+    said: dict[int, list[str]] = {status: [] for status in sorted({*_ANYWHERE, *statuses})}
+    for code, status in HTTP_STATUS.items():
+        if status in said and code.startswith(_SAID):
+            said[status].append(code)
+    return {status: {"model": Problem, "description": ", ".join(codes)} for status, codes in said.items()}
+
+
+def picture(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """A picture as an answer, or that the client has it already."""
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    return {
+        200: {"description": "The picture.", "content": dict.fromkeys(kinds, binary)},
+        304: {"description": "The same as before."},
+    }
+
+
+_BINARY = {"type": "string", "format": "binary"}
+_FIELDS = {
+    "camera": {"type": "string", "maxLength": 256, "example": "2048x1536@1200"},
+    "altitude": {"type": "string", "maxLength": 256, "example": "300+-20"},
+}
+
+
+def _form(photo: dict[str, Any]) -> dict[str, Any]:
+    fields = {**_FIELDS, "photo": photo}
+    return {"schema": {"type": "object", "required": ["photo"], "properties": fields}}
+
+
+def _body(content: dict[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": content}}
+
+
+_RAW = ("image/jpeg", "image/png", "image/tiff", "image/webp", "application/octet-stream")
+PHOTO_BODY = _body({"multipart/form-data": _form(_BINARY), **{kind: {"schema": _BINARY} for kind in _RAW}})
+BATCH_BODY = _body({"multipart/form-data": _form({"type": "array", "minItems": 1, "items": _BINARY})})

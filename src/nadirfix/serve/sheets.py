@@ -1,0 +1,168 @@
+"""The map and its references as pictures: web-mercator tiles and views, rendered from its texture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import cv2
+import mercantile
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.camera import Camera
+from nadirfix.geo.crs import transform
+from nadirfix.geo.render import Rendered, Window, render
+from nadirfix.geo.texture import Texture
+from nadirfix.types import Point, View
+
+if TYPE_CHECKING:
+    from nadirfix.bundle import Bundle
+
+__all__ = ["TILE_PX", "Picture", "draw_reference", "draw_tile", "empty_tile", "reference_size", "zooms"]
+
+Floats = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
+
+TILE_PX = 256
+_MERCATOR = "EPSG:3857"
+_WORLD_M = 2 * math.pi * 6378137.0
+#: A map this many levels coarser than one tile is still worth a look.
+_FARTHER = 3
+_FINEST = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture file and what kind it is."""
+
+    data: bytes
+    media_type: str
+
+
+def empty_tile() -> Picture:
+    """A tile without any map in it."""
+    return _png(np.zeros((TILE_PX, TILE_PX, 4), np.uint8))
+
+
+def zooms(texture: Texture) -> tuple[int, int]:
+    """From the zoom that shows the map small to the one that shows all its detail."""
+    west, south, east, north = _box(texture)
+    ground_per_mercator = math.cos(math.radians(texture.center.lonlat[1]))
+    finest = math.ceil(math.log2(_WORLD_M / TILE_PX * ground_per_mercator / texture.gsd_m))
+    whole = math.floor(math.log2(_WORLD_M / max(east - west, north - south)))
+    finest = min(max(finest, 0), _FINEST)
+    return min(max(whole - _FARTHER, 0), finest), finest
+
+
+def draw_tile(texture: Texture, z: int, x: int, y: int, *, quality: int) -> Picture | None:
+    """A tile of the map; None where it shows nothing of it."""
+    frame = _frame(texture, z, x, y)
+    if frame is None:
+        return None
+    shown = _render(texture, frame)
+    if shown.valid_share == 1.0 and shown.valid.shape == (TILE_PX, TILE_PX):
+        return _jpeg(shown.pixels, quality)
+    whole = np.zeros((TILE_PX, TILE_PX, 4), np.uint8)
+    inner = np.s_[frame.top : frame.bottom, frame.left : frame.right]
+    whole[inner] = np.dstack([shown.pixels[..., ::-1], shown.valid])
+    return _png(whole) if shown.valid.any() else None
+
+
+def reference_size(bundle: Bundle, width_px: int) -> tuple[int, int]:
+    """Width and height a reference is shown at."""
+    camera = bundle.canonical.camera
+    return width_px, max(1, round(width_px * camera.height_px / camera.width_px))
+
+
+def draw_reference(bundle: Bundle, row: int, *, width_px: int, quality: int) -> Picture:
+    """What a reference view shows, its top towards its heading."""
+    known = bundle.references
+    place = Point(float(known.east_m[row]), float(known.north_m[row]), known.epsg)
+    view = View(place, bundle.canonical.altitude_m, float(known.heading_deg[row]))
+    size = reference_size(bundle, width_px)
+    return _jpeg(bundle.texture.render(view, bundle.canonical.camera, size).pixels, quality)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The part of a tile that may show the map: its pixels, and where its middle lies in Mercator metres."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+    middle: tuple[float, float]
+    metres_per_px: float
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.right - self.left, self.bottom - self.top
+
+
+def _frame(texture: Texture, z: int, x: int, y: int) -> _Frame | None:
+    """Beyond the map nothing is asked of its projection: far from it, it tells nonsense."""
+    tile = mercantile.xy_bounds(x, y, z)
+    step = (tile.right - tile.left) / TILE_PX
+    west, south, east, north = _box(texture)
+    left, right = _pixels((west - tile.left) / step, (east - tile.left) / step)
+    top, bottom = _pixels((tile.top - north) / step, (tile.top - south) / step)
+    if left >= right or top >= bottom:
+        return None
+    middle = tile.left + step * (left + right) / 2, tile.top - step * (top + bottom) / 2
+    return _Frame(left, top, right, bottom, middle, step)
+
+
+def _pixels(low: float, high: float) -> tuple[int, int]:
+    return max(math.floor(low), 0), min(math.ceil(high), TILE_PX)
+
+
+def _box(texture: Texture) -> tuple[float, float, float, float]:
+    """The map's bounds in Mercator metres: its sides are bent there, so not its corners alone count."""
+    west, south, east, north = texture.bounds
+    along = np.linspace(0.0, 1.0, 17)
+    e, n = west + (east - west) * along, south + (north - south) * along
+    side = np.ones_like(along)
+    x, y = transform(
+        f"EPSG:{texture.epsg}",
+        _MERCATOR,
+        np.concatenate([e, e, west * side, east * side]),
+        np.concatenate([south * side, north * side, n, n]),
+    )
+    return float(x.min()), float(y.min()), float(x.max()), float(y.max())
+
+
+def _render(texture: Texture, frame: _Frame) -> Rendered:
+    """A camera with a focal length of one pixel, as high as a pixel is wide: its metres are Mercator's."""
+    camera = Camera(*frame.size, 1.0, 1.0)
+    view = View(texture.center, frame.metres_per_px)
+    return render(_Mercator(texture, frame.middle), view, camera, frame.size, options=texture.options)
+
+
+class _Mercator:
+    """The map as a source whose metres are Mercator's, counted from the middle of a frame.
+
+    The renderer counts from the view's centre; here that stands for the frame's middle, wherever it is.
+    """
+
+    def __init__(self, texture: Texture, middle: tuple[float, float]) -> None:
+        self._texture, self._middle, self._stands_for = texture, middle, texture.center
+        self.gsd_m = texture.gsd_m / math.cos(math.radians(texture.center.lonlat[1]))
+        self.level_count = texture.level_count
+        self.read: Callable[..., Window | None] = texture.read
+
+    def pixel_from_ground(self, east_m: Floats, north_m: Floats, epsg: int) -> tuple[Floats, Floats]:
+        x = east_m - self._stands_for.east_m + self._middle[0]
+        y = north_m - self._stands_for.north_m + self._middle[1]
+        return self._texture.pixel_from_ground(*transform(_MERCATOR, f"EPSG:{epsg}", x, y))
+
+
+def _jpeg(pixels: Bytes, quality: int) -> Picture:
+    settings = [cv2.IMWRITE_JPEG_QUALITY, quality]
+    return Picture(cv2.imencode(".jpg", pixels[..., ::-1], settings)[1].tobytes(), "image/jpeg")
+
+
+def _png(pixels: Bytes) -> Picture:
+    return Picture(cv2.imencode(".png", pixels)[1].tobytes(), "image/png")

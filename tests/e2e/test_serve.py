@@ -1,0 +1,238 @@
+"""The service from end to end: the same JSON as ``locate``, requests nobody thought of, kill -9 and back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("torch")  # the bundle is built here
+
+import httpx
+from hypothesis import HealthCheck, given, settings
+from starlette.testclient import TestClient
+
+from nadirfix.bundle import Bundle
+from nadirfix.serve.app import create_app
+from nadirfix.serve.options import ServeOptions
+from tests.command import PROGRAM, nadirfix
+from tests.serving import LOCAL, TOKEN, form, jpeg
+from tests.uploads import mutated
+
+ROOT = Path(__file__).parents[2]
+BOMB_LIMITS = replace(ServeOptions(), max_pixels=4_000_000, photo_bytes=2_000_000)
+
+
+@pytest.fixture(scope="module")
+def client(tiny_bundle: Path) -> Iterator[TestClient]:
+    app = create_app(Bundle.load(tiny_bundle), BOMB_LIMITS)
+    with TestClient(app, base_url=LOCAL, raise_server_exceptions=False) as client:
+        yield client
+
+
+def same(line: dict, other: dict) -> bool:
+    """Whether two lines say the same; how long it took differs, and a client tells no folder."""
+    kept = {"photo": Path(other["photo"]).name, "timings_ms": line["timings_ms"]}
+    return line == {**other, **kept} and set(line["timings_ms"]) == set(other["timings_ms"])
+
+
+@pytest.mark.parametrize("said", [{}, {"camera": "1024x768@550", "altitude": "150+-10"}])
+def test_the_same_json_as_locate(
+    client: TestClient, tiny_bundle: Path, tiny_photos: Path, said: dict[str, str]
+) -> None:
+    photos = sorted((tiny_photos / "photos").iterdir())[:3]
+    options = [word for name, text in said.items() for word in (f"--{name}", text)]
+    done = nadirfix("locate", *photos, "--bundle", tiny_bundle, "--quiet", *options)
+    expected = [json.loads(line) for line in done.stdout.splitlines()]
+    fields = [(name, None, text.encode()) for name, text in said.items()]
+    body, kind = form(*fields, *[("photo", p.name, p.read_bytes()) for p in photos])
+    batch = client.post("/v1/locate/batch", content=body, headers={"Content-Type": kind})
+    lines = [json.loads(line) for line in batch.text.splitlines()]
+    bare = client.post(
+        "/v1/locate",
+        content=photos[0].read_bytes(),
+        params={**said, "name": photos[0].name},
+        headers={"Content-Type": "image/jpeg"},
+    ).json()
+    assert len(lines) == len(expected) == 3
+    assert all(same(a, b) for a, b in zip(lines, expected, strict=True))
+    assert same(bare, expected[0]) and list(bare) == list(expected[0])
+
+
+def test_an_error_is_the_same_as_locate_s(client: TestClient, tiny_bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.jpg").write_text("no picture")
+    done = nadirfix("locate", tmp_path / "text.jpg", "--bundle", tiny_bundle, "--quiet")
+    expected = json.loads(done.stdout)["error"]
+    answer = client.post("/v1/locate", content=b"no picture", headers={"Content-Type": "image/jpeg"})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["code"] == expected["code"] == "photo.unreadable"
+
+
+def test_the_client_in_the_examples_works(service: Service, tiny_photos: Path) -> None:
+    photos = sorted((tiny_photos / "photos").iterdir())[:2]
+    environment = {**os.environ, "NADIRFIX_TOKEN": TOKEN}
+    command = [sys.executable, ROOT / "examples" / "locate_client.py", "--url", service.url, *photos]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["photo"] for line in lines] == [p.name for p in photos]
+
+
+def test_mutated_uploads_never_break_it(
+    client: TestClient, tiny_photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    photos = [jpeg(320, 240), *(p.read_bytes() for p in sorted((tiny_photos / "photos").iterdir())[:1])]
+    said: Counter[int] = Counter()
+    for upload in mutated(photos, 300, seed=8):
+        headers = {"Content-Type": upload.content_type}
+        answer = client.post(upload.path, content=upload.body, headers=headers)
+        assert answer.status_code < 500, f"{upload.kind}: {answer.text}"
+        assert "internal.error" not in answer.text, f"{upload.kind}: {answer.text}"
+        said[answer.status_code] += 1
+    print(said)
+    assert set(said) >= {200, 400, 413, 415, 422}
+    assert list(tmp_path.iterdir()) == []
+    assert client.get("/readyz").status_code == 200
+
+
+def test_requests_nobody_thought_of(tiny_bundle: Path) -> None:
+    """Schemathesis makes requests from the service's own description and checks the answers against it."""
+    schemathesis = pytest.importorskip("schemathesis")
+    app = create_app(Bundle.load(tiny_bundle), BOMB_LIMITS)
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers={"Host": "127.0.0.1"})
+    seen: Counter[int] = Counter()
+    for operation in schema.get_all_operations():
+        try_out(operation.ok(), seen)
+    print(seen)
+    assert sum(seen.values()) > 60 and set(seen) >= {200, 404}
+
+
+def try_out(operation: Any, seen: Counter[int]) -> None:
+    @settings(max_examples=15, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=operation.as_strategy())
+    def check(case: Any) -> None:
+        answer = case.call(headers={"Host": "127.0.0.1"})
+        seen[answer.status_code] += 1
+        case.validate_response(answer)
+
+    check()
+
+
+class Service:
+    """``nadirfix serve`` as a process."""
+
+    def __init__(self, bundle: Path, folder: Path) -> None:
+        self.bundle, self.folder = bundle, folder
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.headers = {"Authorization": f"Bearer {TOKEN}"}
+
+    def start(self) -> None:
+        (self.folder / "token").write_text(TOKEN + "\n")
+        command = [PROGRAM, "serve", "--bundle", self.bundle, "--port", str(self.port), "--token-file",
+                   self.folder / "token"]  # fmt: skip
+        environment = {**os.environ, "TMPDIR": str(self.folder)}
+        with (self.folder / "log").open("a") as log:
+            self.process = subprocess.Popen(command, stderr=log, stdout=log, env=environment)
+        for _ in range(300):
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"{self.url}/readyz").status_code == 200:
+                    return
+            assert self.process.poll() is None, (self.folder / "log").read_text()
+            time.sleep(0.1)
+        raise AssertionError("never ready")
+
+    def end(self, number: int) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def service(tiny_bundle: Path, tmp_path: Path) -> Iterator[Service]:
+    service = Service(tiny_bundle, tmp_path)
+    service.start()
+    yield service
+    if service.process.poll() is None:
+        service.end(signal.SIGKILL)
+
+
+def test_killed_under_load_it_comes_back_whole(service: Service, tiny_photos: Path) -> None:
+    photo = next((tiny_photos / "photos").iterdir()).read_bytes()
+    answers: list[int] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        with httpx.Client(headers=service.headers, timeout=20) as client:
+            while not over.is_set():
+                with contextlib.suppress(httpx.TransportError):
+                    headers = {"Content-Type": "image/jpeg"}
+                    answer = client.post(f"{service.url}/v1/locate", content=photo, headers=headers)
+                    answers.append(answer.status_code)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    while answers.count(200) < 5:
+        time.sleep(0.02)
+    assert service.end(signal.SIGKILL) == -signal.SIGKILL
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert sorted(p.name for p in service.folder.iterdir()) == ["log", "token"]  # no upload left behind
+    assert nadirfix("verify", service.bundle).returncode == 0
+    service.start()
+    headers = {**service.headers, "Content-Type": "image/jpeg"}
+    assert httpx.post(f"{service.url}/v1/locate", content=photo, headers=headers).status_code == 200
+    assert set(answers) <= {200, 429}
+    assert service.end(signal.SIGTERM) == 0
+    log = (service.folder / "log").read_text()
+    assert TOKEN not in log and "Traceback" not in log
+
+
+def test_a_port_in_use_and_a_missing_bundle_are_told(service: Service, tmp_path: Path) -> None:
+    taken = nadirfix("serve", "--bundle", service.bundle, "--port", str(service.port))
+    assert taken.returncode == 8 and "[service.address]" in taken.stderr
+    missing = nadirfix("serve", "--bundle", tmp_path / "none.nadir", "--port", str(service.port + 1))
+    assert missing.returncode == 4 and "[bundle.missing]" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        (["--host", "0.0.0.0"], {}),
+        (["--host", "0.0.0.0"], {"NADIRFIX_TOKEN": "short"}),
+        (["--token-file", "none.txt"], {}),
+    ],
+)
+def test_no_way_out_without_a_token(arguments: list[str], environment: dict, tmp_path: Path) -> None:
+    done = nadirfix("serve", "--bundle", "x.nadir", *arguments, env=environment, cwd=tmp_path)
+    assert done.returncode == 8 and "[service.token]" in done.stderr
+
+
+def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['uvicorn'] = None\n"
+        "import importlib.util as u; real = u.find_spec\n"
+        "u.find_spec = lambda n, *a: None if n == 'uvicorn' else real(n, *a)\n"
+        "from nadirfix.cli import main; sys.argv = ['nadirfix', 'serve', '--bundle', 'x']; sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 8 and "pip install 'nadirfix[serve]'" in done.stderr

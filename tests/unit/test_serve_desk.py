@@ -1,0 +1,155 @@
+"""The queue before the model: full means refused at once, and whoever is taken is served."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from nadirfix.errors import ServiceError
+from nadirfix.serve.body import Ledger
+from nadirfix.serve.desk import Busy, ClientGone, Desk
+
+
+def test_answers_come_back_and_faults_too() -> None:
+    async def story() -> None:
+        assert await desk.ask(lambda: 42, patience_s=5) == 42
+        with pytest.raises(ZeroDivisionError):
+            await desk.ask(lambda: 1 // 0, patience_s=5)
+        assert desk.taken == 0
+
+    desk = Desk(capacity=1)
+    asyncio.run(story())
+    desk.stop()
+
+
+def test_the_queue_never_grows_beyond_its_size() -> None:
+    async def story() -> list[object]:
+        asked = [asyncio.create_task(desk.ask(work, patience_s=20)) for _ in range(50)]
+        await asyncio.sleep(0.1)
+        assert desk.taken == 3
+        gate.set()
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    gate, at_work, most = threading.Event(), [], []
+    desk = Desk(capacity=3)
+
+    def work() -> int:
+        at_work.append(1)
+        most.append(len(at_work))
+        gate.wait(20)
+        at_work.pop()
+        return len(most)
+
+    answers = asyncio.run(story())
+    assert [a for a in answers if isinstance(a, int)] == [1, 2, 3]
+    assert sum(isinstance(a, Busy) for a in answers) == 47
+    assert max(most) == 1  # one at a time
+    desk.stop()
+
+
+def test_the_refused_are_told_to_come_one_after_another() -> None:
+    async def story() -> list[int]:
+        for _ in range(30):  # the usual time becomes about 50 ms
+            await desk.ask(lambda: time.sleep(0.05), patience_s=5)
+        holders = [asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20)) for _ in range(10)]
+        await asyncio.sleep(0)
+        usual_s.append(desk.usual_s)
+        waits = []
+        for _ in range(200):
+            with pytest.raises(Busy) as refusal:
+                desk.check()
+            waits.append(refusal.value.retry_after_s)
+        gate.set()
+        await asyncio.gather(*holders)
+        return waits
+
+    usual_s: list[float] = []
+    gate, desk = threading.Event(), Desk(capacity=10)
+    waits = asyncio.run(story())
+    queue_s = 10 * usual_s[0]
+    assert waits == sorted(waits) and waits[0] == 1
+    assert queue_s < waits[-1] <= 4 * queue_s + 1, f"{waits[-1]} s for a queue of {queue_s:.2f} s"
+    desk.stop()
+
+
+def test_what_takes_too_long_is_given_up_and_never_begun() -> None:
+    async def story() -> None:
+        first = asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20))
+        await asyncio.sleep(0.05)
+        assert desk.at_work_s > 0
+        with pytest.raises(ServiceError) as late:
+            await desk.ask(lambda: begun.append(1), patience_s=0.05)
+        assert late.value.code == "service.timeout"
+        gate.set()
+        await first
+
+    begun: list[int] = []
+    gate, desk = threading.Event(), Desk(capacity=5)
+    asyncio.run(story())
+    desk.stop()
+    assert not begun and desk.taken == 0 and desk.at_work_s == 0
+
+
+def test_a_client_that_hangs_up_frees_its_place() -> None:
+    async def story() -> None:
+        first = asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20))
+        await asyncio.sleep(0.05)
+        gone = asyncio.create_task(asyncio.sleep(0.05))
+        with pytest.raises(ClientGone):
+            await desk.ask(lambda: begun.append(1), patience_s=20, gone=gone)
+        assert desk.taken == 1
+        gate.set()
+        await first
+
+    begun: list[int] = []
+    gate, desk = threading.Event(), Desk(capacity=5)
+    asyncio.run(story())
+    desk.stop()
+    assert not begun
+
+
+def test_stopping_finishes_what_was_taken_and_takes_nothing_new() -> None:
+    async def story() -> None:
+        asked = [asyncio.create_task(desk.ask(lambda: time.sleep(0.05), patience_s=20)) for _ in range(4)]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(desk.stop)
+        with pytest.raises(ServiceError) as refusal:
+            await desk.ask(lambda: 1, patience_s=1)
+        assert refusal.value.code == "service.stopping"
+        await asyncio.gather(*asked)
+
+    desk = Desk(capacity=5)
+    asyncio.run(story())
+
+
+def test_reserved_work_passes_a_full_queue() -> None:
+    async def story() -> None:
+        first = asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20))
+        await asyncio.sleep(0)
+        with pytest.raises(Busy):
+            await desk.ask(lambda: 1, patience_s=1)
+        second = asyncio.create_task(desk.ask(lambda: 2, patience_s=20, reserved=True))
+        await asyncio.sleep(0)
+        gate.set()
+        assert await second == 2
+        await first
+
+    gate, desk = threading.Event(), Desk(capacity=1)
+    asyncio.run(story())
+    desk.stop()
+
+
+def test_the_ledger_refuses_what_is_too_much_and_forgets_what_is_settled() -> None:
+    ledger = Ledger(100)
+    with ledger.account() as account:
+        account.take(60)
+        with pytest.raises(Busy), ledger.account() as other:
+            other.take(41)
+        account.give(10)
+        assert ledger.held_bytes == 50
+    assert ledger.held_bytes == 0

@@ -1,0 +1,270 @@
+"""The service on real sockets: full, slow, greedy and vanished clients, and an orderly end."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+import httpx
+
+from nadirfix.serve.options import ServeOptions
+from tests.serving import FakePlace, Gate, Running, form, jpeg, read_all, running, small_bundle
+
+PHOTO = jpeg()
+HEADERS = {"Content-Type": "image/jpeg"}
+#: A quarter of a second stands for the ten of a real service.
+HASTY = ServeOptions(body_grace_s=0.25, header_s=0.25, photo_bytes=1_000_000)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return small_bundle(tmp_path_factory.mktemp("bundle") / "b.nadir")
+
+
+def post(service: Running, **more: Any) -> httpx.Response:
+    return httpx.post(f"{service.url}/v1/locate", content=PHOTO, headers=HEADERS, timeout=20, **more)
+
+
+def until(is_true: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if is_true():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came to that")
+
+
+def waiting(service: Running) -> int:
+    return int(httpx.get(f"{service.url}/readyz").json()["waiting"])
+
+
+def test_a_full_queue_is_429_and_nothing_piles_up(bundle: Any) -> None:
+    gate = Gate()
+    place = FakePlace(gate)
+    with running(bundle, ServeOptions(queue=3), place) as service, ThreadPoolExecutor(20) as pool:
+        first = [pool.submit(post, service) for _ in range(3)]
+        until(lambda: waiting(service) == 3)
+        refused = [f.result() for f in [pool.submit(post, service) for _ in range(20)]]
+        assert {r.status_code for r in refused} == {429}
+        assert all(int(r.headers["retry-after"]) >= 1 for r in refused)
+        assert refused[0].json()["error"]["code"] == "service.busy"
+        assert waiting(service) == 3 and len(place.asked) == 1
+        gate.open.set()
+        assert [f.result().status_code for f in first] == [200] * 3
+        assert post(service).status_code == 200
+
+
+def test_a_refused_body_is_not_needed(bundle: Any) -> None:
+    """Who is refused hears it before the photo is sent."""
+    gate = Gate()
+    with running(bundle, ServeOptions(queue=1), FakePlace(gate)) as service, ThreadPoolExecutor(1) as pool:
+        held = pool.submit(post, service)
+        until(lambda: waiting(service) == 1)
+        with service.connect() as line:
+            line.sendall(head(service, 5_000_000))
+            assert line.recv(20) == b"HTTP/1.1 429 Too Man"
+        gate.open.set()
+        assert held.result().status_code == 200
+
+
+def test_a_photo_that_takes_too_long_is_503_and_the_service_says_it_is_stuck(bundle: Any) -> None:
+    gate = Gate()
+    options = ServeOptions(photo_s=0.2)
+    with running(bundle, options, FakePlace(gate)) as service:
+        answer = post(service)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "service.timeout")
+        assert int(answer.headers["retry-after"]) >= 1
+        assert httpx.get(f"{service.url}/readyz").status_code == 503
+        assert httpx.get(f"{service.url}/healthz").status_code == 200
+        gate.open.set()
+        until(lambda: httpx.get(f"{service.url}/readyz").status_code == 200)
+
+
+def test_a_client_that_hangs_up_frees_its_place(bundle: Any) -> None:
+    gate = Gate()
+    place = FakePlace(gate)
+    with running(bundle, ServeOptions(queue=2), place) as service, ThreadPoolExecutor(1) as pool:
+        held = pool.submit(post, service)
+        until(lambda: waiting(service) == 1)
+        with service.connect() as line:
+            line.sendall(head(service, len(PHOTO)) + PHOTO)
+            until(lambda: waiting(service) == 2)
+        until(lambda: waiting(service) == 1)
+        gate.open.set()
+        held.result()
+    assert len(place.asked) == 1  # the other one was never begun
+
+
+def test_a_graceful_stop_finishes_what_was_taken(bundle: Any) -> None:
+    gate = Gate()
+    place = FakePlace(gate)
+    with ThreadPoolExecutor(8) as pool, running(bundle, ServeOptions(queue=5), place) as service:
+        taken = [pool.submit(post, service) for _ in range(5)]
+        until(lambda: waiting(service) == 5)
+        service.stop()
+        until(lambda: not _accepts(service))
+        assert not any(f.done() for f in taken)
+        gate.open.set()
+        assert [f.result().status_code for f in taken] == [200] * 5
+    assert len(place.asked) == 5
+
+
+def test_a_batch_begins_to_answer_while_it_is_still_sent(bundle: Any) -> None:
+    body, kind = form(*[("photo", f"{i}.jpg", PHOTO) for i in range(3)])
+    cut = body.index(b"2.jpg")
+    with running(bundle, ServeOptions(), FakePlace()) as service, service.connect() as line:
+        line.sendall(head(service, len(body), path="/v1/locate/batch", kind=kind) + body[:cut])
+        received = b""
+        while b"0.jpg" not in received:
+            received += line.recv(65536)
+        line.sendall(body[cut:])
+        while b"2.jpg" not in received:
+            received += line.recv(65536)
+    assert b"application/x-ndjson" in received
+
+
+def test_a_client_that_sends_everything_before_it_reads_is_not_waited_for(bundle: Any) -> None:
+    """Two thousand long lines do not fit into the sockets between us; reading must go on all the same."""
+    names = [f"{i:04d}{'x' * 190}" for i in range(900)]
+    body, kind = form(*[("photo", name, b"x") for name in names])
+    fill = FakePlace()
+
+    def padded(photo: bytes, wish: Any) -> dict[str, Any]:
+        return {**fill(photo, wish), "pad": "y" * 20_000}
+
+    with running(bundle, ServeOptions(), padded) as service:
+        answer = httpx.post(
+            f"{service.url}/v1/locate/batch", content=body, headers={"Content-Type": kind}, timeout=60
+        )
+    assert [json.loads(line)["photo"] for line in answer.text.splitlines()] == names
+
+
+def test_too_many_batches_at_once_are_429(bundle: Any) -> None:
+    body, kind = form(("photo", "a.jpg", PHOTO), ("photo", "b.jpg", PHOTO))
+    with running(bundle, ServeOptions(batches=1), FakePlace()) as service, service.connect() as line:
+        line.sendall(head(service, len(body), path="/v1/locate/batch", kind=kind) + body[:100])
+        time.sleep(0.2)
+        answer = httpx.post(f"{service.url}/v1/locate/batch", content=body, headers={"Content-Type": kind})
+        assert answer.status_code == 429 and "retry-after" in answer.headers
+        line.sendall(body[100:])
+        assert b"b.jpg" in line.recv(65536) + line.recv(65536)
+
+
+@pytest.mark.parametrize("path", ["/v1/locate", "/v1/locate/batch"])
+def test_a_body_that_stops_is_dropped(bundle: Any, path: str) -> None:
+    body, kind = form(("photo", "a.jpg", PHOTO))
+    with running(bundle, HASTY, FakePlace()) as service, service.connect() as line:
+        began_s = time.monotonic()
+        line.sendall(head(service, len(body), path=path, kind=kind) + body[:50])
+        answer = read_all(line)
+        assert b" 408 " in answer.partition(b"\r\n")[0] and b"service.slow" in answer
+        assert time.monotonic() - began_s < 5
+
+
+def test_a_body_that_trickles_is_dropped(bundle: Any) -> None:
+    """One byte now and then keeps many servers waiting for ever."""
+    place = FakePlace()
+    with running(bundle, HASTY, place) as service, service.connect() as line:
+        line.sendall(head(service, 1000))
+        with Trickle(line, b"x"):
+            assert b" 408 " in read_all(line).partition(b"\r\n")[0]
+        assert not place.asked
+
+
+@pytest.mark.parametrize("start", [b"", b"GET /v1/bun", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: "])
+def test_headers_that_do_not_end_are_dropped(bundle: Any, start: bytes) -> None:
+    with running(bundle, HASTY, FakePlace()) as service, service.connect() as line:
+        line.sendall(start)
+        began_s = time.monotonic()
+        with Trickle(line, b"y" if start else b""):
+            assert read_all(line) == b""
+        assert time.monotonic() - began_s < 5
+
+
+def test_a_kept_connection_is_closed_when_idle_and_not_before(bundle: Any) -> None:
+    with running(bundle, HASTY, FakePlace(lambda *_: time.sleep(0.6))) as service, service.connect() as line:
+        line.sendall(head(service, len(PHOTO)) + PHOTO)
+        assert line.recv(15) == b"HTTP/1.1 200 OK"  # although it took longer than headers may
+        read_all(line)
+
+
+@pytest.mark.parametrize(
+    "request_head",
+    [
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 20_000 + b"\r\n\r\n",
+        b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X-A: b\r\n" * 3000 + b"\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    ],
+)
+def test_oversized_and_unreadable_heads_are_refused(bundle: Any, request_head: bytes) -> None:
+    with running(bundle, HASTY, FakePlace()) as service, service.connect() as line:
+        line.sendall(request_head)
+        answer = read_all(line)
+        assert (
+            answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 431 "))
+            and b"content-security-policy" in answer.lower()
+        )
+        assert httpx.get(f"{service.url}/healthz").status_code == 200
+
+
+def test_more_connections_than_bearable_are_closed(bundle: Any) -> None:
+    with running(bundle, ServeOptions(connections=5), FakePlace()) as service:
+        lines = [service.connect() for _ in range(10)]
+        try:
+            time.sleep(0.2)
+            asked = 0
+            for line in lines:
+                try:
+                    line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    asked += line.recv(15) == b"HTTP/1.1 200 OK"
+                except OSError:
+                    pass
+            assert asked == 5
+        finally:
+            for line in lines:
+                line.close()
+
+
+def head(service: Running, length: int, *, path: str = "/v1/locate", kind: str = "image/jpeg") -> bytes:
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
+        f"Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def _accepts(service: Running) -> bool:
+    try:
+        service.connect().close()
+    except OSError:
+        return False
+    return True
+
+
+class Trickle:
+    """Sends a byte every twentieth of a second until the other side has had enough."""
+
+    def __init__(self, line: Any, piece: bytes) -> None:
+        self._line, self._piece, self._stop = line, piece, threading.Event()
+        self._thread = threading.Thread(target=self._send)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _send(self) -> None:
+        try:
+            while self._piece and not self._stop.wait(0.05):
+                self._line.sendall(self._piece)
+        except OSError:
+            pass
