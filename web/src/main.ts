@@ -37,7 +37,10 @@ async function open(store: Store, api: Api): Promise<void> {
     await showMap(store, api, bundle);
   } catch (error) {
     const { message, hint } = error instanceof ServiceError ? error.problem : { message: String(error), hint: "" };
-    byId("bundle").replaceChildren(`${message} ${hint} `, h("button", { type: "button", class: "small", click: () => void open(store, api) }, "Try again"));
+    byId("bundle").replaceChildren(
+      `${message} ${hint} `,
+      h("button", { type: "button", class: "small", click: () => void open(store, api) }, "Try again"),
+    );
   }
 }
 

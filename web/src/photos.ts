@@ -32,7 +32,10 @@ export function createPhotos(store: Store, api: Api, say: Say): Photos {
     take: async (files) => {
       const lists = files.filter(({ path }) => /\.csv$/i.test(path));
       for (const { file } of lists) await takeManifest(store, say, file);
-      const items = newItems(store, files.filter(({ path }) => !NOT_PHOTOS.test(path)));
+      const items = newItems(
+        store,
+        files.filter(({ path }) => !NOT_PHOTOS.test(path)),
+      );
       for (const item of items) {
         look(store, looking, item);
         send(item);
@@ -49,8 +52,16 @@ let nextId = 1;
 function newItems(store: Store, files: Dropped[]): Item[] {
   const { items, truths, selectedId } = store.get();
   const added = files.map(({ file, path }): Item => ({
-    id: nextId++, file, path, stage: "queued", tags: null, takenMs: null, thumbnail: null, size: null,
-    answer: null, truth: truthFor(path, truths),
+    id: nextId++,
+    file,
+    path,
+    stage: "queued",
+    tags: null,
+    takenMs: null,
+    thumbnail: null,
+    size: null,
+    answer: null,
+    truth: truthFor(path, truths),
   }));
   store.set({ items: [...items, ...added], selectedId: selectedId ?? added[0]?.id ?? null });
   return added;

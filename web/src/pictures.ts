@@ -55,7 +55,12 @@ async function decoded(file: File): Promise<ImageBitmap | null> {
 function drawn(
   picture: ImageBitmap,
   size: Size,
-  part: { x: number; y: number; width: number; height: number } = { x: 0, y: 0, width: picture.width, height: picture.height },
+  part: { x: number; y: number; width: number; height: number } = {
+    x: 0,
+    y: 0,
+    width: picture.width,
+    height: picture.height,
+  },
 ): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = size.width;

@@ -35,12 +35,21 @@ function placed(map: Map, element: HTMLElement, at: LonLat): Marker {
 
 function fixMark(item: Item, at: LonLat): HTMLElement {
   const label = `${item.path} was taken here: ${inWords(at)}`;
-  const mark = h("div", { class: "mark fix-mark", role: "img", "aria-label": label, "data-lon": at[0], "data-lat": at[1] });
-  return mark;
+  return h("div", { class: "mark fix-mark", role: "img", "aria-label": label, ...data(at) });
 }
 
 /** For the pointer only: the list beside the map says the same to everybody. */
 function candidateMark(candidate: Candidate, onPoint: (rank: number) => void): HTMLElement {
   const point = (): void => onPoint(candidate.rank);
-  return h("div", { class: "mark candidate-mark", "aria-hidden": "true", mouseenter: point }, String(candidate.rank));
+  const place = data([candidate.lon, candidate.lat]);
+  return h(
+    "div",
+    { class: "mark candidate-mark", "aria-hidden": "true", mouseenter: point, ...place },
+    String(candidate.rank),
+  );
+}
+
+/** The place itself, for whoever reads the page by program. */
+function data([lon, lat]: LonLat): Record<string, number> {
+  return { "data-lon": lon, "data-lat": lat };
 }

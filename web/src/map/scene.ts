@@ -9,7 +9,6 @@ import type { Bundle, LonLat } from "../types";
 import type { Feature } from "./shapes";
 import { styleOf, type Shape } from "./style";
 
-
 export interface Scene {
   map: Map;
   show(shape: Shape, features: Feature[]): void;
@@ -22,7 +21,11 @@ const DRAPE = "drape";
 const CLOSEST_ZOOM = 19;
 
 /** The map in its place on the page, once its style is read. */
-export async function createScene(container: HTMLElement, bundle: Bundle, headers: () => Record<string, string>): Promise<Scene> {
+export async function createScene(
+  container: HTMLElement,
+  bundle: Bundle,
+  headers: () => Record<string, string>,
+): Promise<Scene> {
   setWorkerUrl(workerUrl); // a file of our own: the content policy lets no other worker start
   const map = new Map({
     container,

@@ -59,8 +59,14 @@ export function trackOf(state: State): Feature[] {
   const found = inOrder(state.items).filter((item) => placeOf(item.answer));
   if (found.length < 2) return [];
   const places = found.map((item) => placeOf(item.answer)!);
-  const { flown, ahead } = split(places, found.findIndex((item) => item.id === state.selectedId));
-  const parts: [LonLat[], Properties][] = [[ahead, { ahead: true }], [flown, { ahead: false }]];
+  const { flown, ahead } = split(
+    places,
+    found.findIndex((item) => item.id === state.selectedId),
+  );
+  const parts: [LonLat[], Properties][] = [
+    [ahead, { ahead: true }],
+    [flown, { ahead: false }],
+  ];
   return parts.filter(([places]) => places.length > 1).map(([places, properties]) => line(places, properties));
 }
 
@@ -79,7 +85,11 @@ export function candidateOf(candidate: Candidate | null, bundle: Bundle | null):
   const [halfW, halfH] = [bundle.canonical.widthM / 2, bundle.canonical.heightM / 2];
   const turn = (candidate.heading_deg * Math.PI) / 180;
   const corner = (x: number, y: number): LonLat =>
-    moved([candidate.lon, candidate.lat], x * Math.cos(turn) + y * Math.sin(turn), y * Math.cos(turn) - x * Math.sin(turn));
+    moved(
+      [candidate.lon, candidate.lat],
+      x * Math.cos(turn) + y * Math.sin(turn),
+      y * Math.cos(turn) - x * Math.sin(turn),
+    );
   return [line(ring([corner(-halfW, halfH), corner(-halfW, -halfH), corner(halfW, -halfH), corner(halfW, halfH)]))];
 }
 
@@ -89,5 +99,10 @@ export function boxToSee(item: Item | null): Box | null {
   if (!answer || answer.status === "error") return null;
   const at = placeOf(answer);
   if (!at) return boxOf(answer.candidates.map((c) => [c.lon, c.lat]));
-  return boxOf([at, ...(answer.footprint ?? []), ...circle(at, answer.radius95_m ?? 0), ...(item.truth ? [item.truth.at] : [])]);
+  return boxOf([
+    at,
+    ...(answer.footprint ?? []),
+    ...circle(at, answer.radius95_m ?? 0),
+    ...(item.truth ? [item.truth.at] : []),
+  ]);
 }

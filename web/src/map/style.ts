@@ -31,7 +31,7 @@ function layers(): LayerSpecification[] {
     ...stroke("outline", "#8fa3b0", { width: 1 }),
     { id: "radius-fill", type: "fill", source: "radius", paint: { "fill-color": COLOURS.fix, "fill-opacity": 0.14 } },
     ...stroke("radius", "#ffffff", { width: 1.8, dash: [3, 2] }),
-    ...stroke("track", COLOURS.track, { width: 3, opacity: ["case", ["get", "ahead"], 0.35, 0.95] }),
+    ...stroke("track", COLOURS.track, { width: 3, share: ["case", ["get", "ahead"], 0.45, 1] }),
     ...stroke("truth", COLOURS.truth, { width: 2, dash: [2, 1.6] }),
     ...stroke("candidate", COLOURS.candidate, { width: 2, dash: [3, 2] }),
     ...stroke("footprint", COLOURS.fix, { width: 2.4 }),
@@ -44,13 +44,18 @@ function layers(): LayerSpecification[] {
 interface Stroke {
   width: number;
   dash?: number[];
-  opacity?: unknown;
+  share?: unknown; // how much of the line is seen
 }
 
 /** A line with a dark edge under it. */
-function stroke(source: Shape, colour: string, { width, dash, opacity = 1 }: Stroke): LayerSpecification[] {
-  const edge = { "line-color": COLOURS.edge, "line-width": width + 2.2, "line-opacity": 0.5 };
-  const line = { "line-color": colour, "line-width": width, "line-opacity": opacity, ...(dash ? { "line-dasharray": dash } : {}) };
+function stroke(source: Shape, colour: string, { width, dash, share = 1 }: Stroke): LayerSpecification[] {
+  const edge = { "line-color": COLOURS.edge, "line-width": width + 2.2, "line-opacity": ["*", 0.5, share] };
+  const line = {
+    "line-color": colour,
+    "line-width": width,
+    "line-opacity": share,
+    ...(dash ? { "line-dasharray": dash } : {}),
+  };
   const filter = ["!=", ["geometry-type"], "Point"];
   const layer = { type: "line", source, filter, layout: dash ? {} : ROUND };
   return [
@@ -60,7 +65,12 @@ function stroke(source: Shape, colour: string, { width, dash, opacity = 1 }: Str
 }
 
 function dots(source: Shape, colour: string, radius: number): LayerSpecification[] {
-  const paint = { "circle-color": colour, "circle-radius": radius, "circle-stroke-color": "#fff", "circle-stroke-width": 1.8 };
+  const paint = {
+    "circle-color": colour,
+    "circle-radius": radius,
+    "circle-stroke-color": "#fff",
+    "circle-stroke-width": 1.8,
+  };
   const filter = ["==", ["geometry-type"], "Point"];
   return [{ id: `${source}-dots`, type: "circle", source, filter, paint } as LayerSpecification];
 }

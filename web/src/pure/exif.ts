@@ -126,7 +126,14 @@ function positive(value: string | number | undefined): number | null {
 function timeMs(value: string | number | undefined, fraction: string | number | undefined): number | null {
   const found = /^(\d{4})[:-](\d\d)[:-](\d\d)[ T](\d\d):(\d\d):(\d\d)/.exec(String(value ?? ""));
   if (!found) return null;
-  const [year, month, day, hour, minute, second] = found.slice(1).map(Number) as [number, number, number, number, number, number];
+  const [year, month, day, hour, minute, second] = found.slice(1).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const rest = /^\d+$/.test(String(fraction ?? "")) ? Number(`0.${fraction}`) * 1000 : 0;
   const ms = Date.UTC(year, month - 1, day, hour, minute, second) + rest;
   return month > 0 && Number.isFinite(ms) ? ms : null;

@@ -13,8 +13,21 @@ export interface Result {
 type Properties = Record<string, unknown>;
 
 const FLAT = [
-  "photo", "status", "lon", "lat", "easting_m", "northing_m", "epsg", "altitude_m", "gsd_m", "heading_deg",
-  "confidence", "radius95_m", "reason", "crop_clamped", "warnings",
+  "photo",
+  "status",
+  "lon",
+  "lat",
+  "easting_m",
+  "northing_m",
+  "epsg",
+  "altitude_m",
+  "gsd_m",
+  "heading_deg",
+  "confidence",
+  "radius95_m",
+  "reason",
+  "crop_clamped",
+  "warnings",
 ] as const;
 const ERROR = ["code", "message", "hint"] as const;
 const TRUTH = ["true_lon", "true_lat", "true_altitude_m", "off_m"] as const;
@@ -65,7 +78,8 @@ function features(result: Result): object[] {
   const known = result.truth ? truthFields(result) : {};
   const found = [feature("fix", point(placeOf(result.answer)), { ...rest, ...known })];
   if (footprint) found.push(feature("footprint", polygon(footprint), { photo: rest.photo }));
-  for (const c of candidates ?? []) found.push(feature("candidate", point([c.lon, c.lat]), { photo: rest.photo, ...c }));
+  for (const c of candidates ?? [])
+    found.push(feature("candidate", point([c.lon, c.lat]), { photo: rest.photo, ...c }));
   return found;
 }
 
@@ -93,9 +107,14 @@ export function toKml(results: Result[]): string {
 function kmlFolder(result: Result): string {
   const { answer } = result;
   const at = placeOf(answer);
-  const fields = { ...pick(answer as unknown as Properties), ...errorFields(answer), ...(result.truth ? truthFields(result) : {}) };
+  const fields = {
+    ...pick(answer as unknown as Properties),
+    ...errorFields(answer),
+    ...(result.truth ? truthFields(result) : {}),
+  };
   const fix = placemark(answer.photo, data(fields) + (at ? kmlPoint(at) : ""));
-  const rest = answer.status === "error" ? "" : outline(answer.footprint) + answer.candidates.map(kmlCandidate).join("");
+  const rest =
+    answer.status === "error" ? "" : outline(answer.footprint) + answer.candidates.map(kmlCandidate).join("");
   return `<Folder>${tag("name", answer.photo)}${fix}${rest}</Folder>\n`;
 }
 
@@ -140,6 +159,10 @@ function shown(value: unknown): string {
 }
 
 function tag(name: string, text: string): string {
-  const safe = text.replace(/[\u0000-\u001f\ufffe\uffff]/g, "").replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  const safe = text
+    .replace(/[\u0000-\u001f\ufffe\uffff]/g, "")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
   return `<${name}>${safe}</${name}>`;
 }

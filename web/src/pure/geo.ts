@@ -23,8 +23,9 @@ export function metresPerDegree(latDeg: number): { lon: number; lat: number } {
 
 /** The place so many metres east and north of another. */
 export function moved([lon, lat]: LonLat, eastM: number, northM: number): LonLat {
-  const newLat = lat + northM / metresPerDegree(lat).lat;
-  return [lon + eastM / metresPerDegree((lat + newLat) / 2).lon, newLat];
+  const half = lat + northM / 2 / metresPerDegree(lat).lat; // the scale half way is that of the whole way
+  const scale = metresPerDegree(half);
+  return [lon + eastM / scale.lon, lat + northM / scale.lat];
 }
 
 /** Metres between two places that are not a continent apart. */
@@ -50,9 +51,11 @@ export function arrow(from: LonLat, to: LonLat): LonLat[][] {
   const scale = metresPerDegree(from[1]);
   const east = (to[0] - from[0]) * scale.lon;
   const north = (to[1] - from[1]) * scale.lat;
-  const side = (turn: number): LonLat =>
-    moved(to, -0.22 * (east + turn * north), -0.22 * (north - turn * east));
-  return [[from, to], [side(0.6), to, side(-0.6)]];
+  const side = (turn: number): LonLat => moved(to, -0.14 * (east + turn * north), -0.14 * (north - turn * east));
+  return [
+    [from, to],
+    [side(0.6), to, side(-0.6)],
+  ];
 }
 
 /** Where the top of the photo is: the middle of its top edge, or a point ahead where no corners are known. */

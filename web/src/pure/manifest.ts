@@ -26,7 +26,10 @@ export function truthFor(path: string, truths: Truths): Truth | null {
 }
 
 function parts(path: string): string[] {
-  return path.replaceAll("\\", "/").split("/").filter((part) => part !== "" && part !== ".");
+  return path
+    .replaceAll("\\", "/")
+    .split("/")
+    .filter((part) => part !== "" && part !== ".");
 }
 
 /** How many folders and names agree, counted from the file's own name. */

@@ -12,20 +12,34 @@ export function altitudeChart(classes: AltitudeClasses, trueM: number | null): H
   const label = `Most likely ${metres(classes.altitude_m[best]!)} above ground, ${percent(classes.probability[best]!)}.`;
   const step = WIDTH / classes.altitude_m.length;
   const bars = classes.probability.map((p, i) => bar(classes, i, p, step, i === best));
-  const chart = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, class: "chart" },
-    svg("line", { x1: 0, x2: WIDTH, y1: BASE, y2: BASE, class: "axis" }), ...bars, truthLine(classes, trueM, step));
-  return h("figure", {}, chart, h("figcaption", { class: "quiet" }, trueM === null ? label : `${label} True: ${metres(trueM)}.`));
+  const chart = svg(
+    "svg",
+    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, class: "chart" },
+    svg("line", { x1: 0, x2: WIDTH, y1: BASE, y2: BASE, class: "axis" }),
+    ...bars,
+    truthLine(classes, trueM, step),
+  );
+  return h(
+    "figure",
+    {},
+    chart,
+    h("figcaption", { class: "quiet" }, trueM === null ? label : `${label} True: ${metres(trueM)}.`),
+  );
 }
 
 function bar(classes: AltitudeClasses, i: number, share: number, step: number, best: boolean): SVGElement {
   const height = Math.max(1, share * (BASE - TOP));
   const middle = (i + 0.5) * step;
   const altitude = classes.altitude_m[i]!;
-  return svg("g", { class: best ? "best" : "" },
+  return svg(
+    "g",
+    { class: best ? "best" : "" },
     svg("title", {}, `${metres(altitude)}: ${percent(share)}`),
     svg("rect", { x: i * step + 2, y: BASE - height, width: Math.max(1, step - 4), height, rx: 2 }),
     best && svg("text", { x: clamp(middle, 16, WIDTH - 16), y: BASE - height - 4, class: "value" }, percent(share)),
-    labelled(i, classes.altitude_m.length) && svg("text", { x: clamp(middle, 10, WIDTH - 10), y: BASE + 15 }, String(Math.round(altitude))));
+    labelled(i, classes.altitude_m.length) &&
+      svg("text", { x: clamp(middle, 10, WIDTH - 10), y: BASE + 15 }, String(Math.round(altitude))),
+  );
 }
 
 /** As many labels as fit. */

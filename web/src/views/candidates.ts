@@ -15,12 +15,35 @@ export interface CandidatesView {
 }
 
 /** The ranked list; hovering or focusing one shows it beside the photo. */
-export function candidatesView(item: Item, answer: Placed, bundle: Bundle, api: Api, onPoint: (rank: number) => void): CandidatesView {
+export function candidatesView(
+  item: Item,
+  answer: Placed,
+  bundle: Bundle,
+  api: Api,
+  onPoint: (rank: number) => void,
+): CandidatesView {
   const rows = answer.candidates.map((candidate) => row(candidate, answer, onPoint));
   const beside = compareView(item, answer, bundle, api);
-  const list = h("ol", { class: "candidates", "aria-label": "Candidates, best first" }, ...rows.map((button) => h("li", {}, button)));
+  const heads = ["", answer.status === "fix" ? "From the fix" : "Cell", "Points to", "Unlikeness", "Weight"];
+  const head = h(
+    "div",
+    { class: "candidate-heads quiet", "aria-hidden": "true" },
+    ...heads.map((word) => h("span", {}, word)),
+  );
+  const list = h(
+    "ol",
+    { class: "candidates", "aria-label": "Candidates, best first" },
+    ...rows.map((button) => h("li", {}, button)),
+  );
   return {
-    element: h("section", { "aria-label": "Candidates" }, h("h3", {}, "What it looks like"), beside.element, list),
+    element: h(
+      "section",
+      { "aria-label": "Candidates" },
+      h("h3", {}, "What it looks like"),
+      beside.element,
+      head,
+      list,
+    ),
     light: (rank) => {
       rows.forEach((button, i) => button.setAttribute("aria-pressed", String(answer.candidates[i]!.rank === rank)));
       beside.show(answer.candidates.find((c) => c.rank === rank) ?? answer.candidates[0]!);
@@ -31,14 +54,19 @@ export function candidatesView(item: Item, answer: Placed, bundle: Bundle, api: 
 function row(candidate: Candidate, answer: Placed, onPoint: (rank: number) => void): HTMLButtonElement {
   const point = (): void => onPoint(candidate.rank);
   const at = placeOf(answer);
-  const away = at ? `${metres(distanceM(at, [candidate.lon, candidate.lat]))} from the fix` : `cell ${candidate.cell.join(", ")}`;
+  const away = at ? metres(distanceM(at, [candidate.lon, candidate.lat])) : candidate.cell.join(", ");
   const weight = candidate.weight === null ? "" : candidate.weight === 0 ? "left out" : percent(candidate.weight);
-  return h("button", { type: "button", class: "candidate", click: point, focus: point, mouseenter: point },
+  const [turned, unlike] = [bearing(candidate.heading_deg), candidate.distance.toFixed(3)];
+  const label = `Rank ${candidate.rank}: ${at ? `${away} from the fix` : `cell ${away}`}, points to ${turned}, unlikeness ${unlike}${weight && `, weight ${weight}`}`;
+  return h(
+    "button",
+    { type: "button", class: "candidate", "aria-label": label, click: point, focus: point, mouseenter: point },
     h("span", { class: "rank" }, String(candidate.rank)),
     h("span", {}, away),
-    h("span", { class: "quiet" }, bearing(candidate.heading_deg)),
-    h("span", { class: "quiet", title: "Distance between descriptors" }, candidate.distance.toFixed(3)),
-    h("span", { class: "quiet weight", title: "Weight in the answer" }, weight));
+    h("span", { class: "quiet" }, turned),
+    h("span", { class: "quiet" }, unlike),
+    h("span", { class: "quiet weight" }, weight),
+  );
 }
 
 interface CompareView {
@@ -57,7 +85,8 @@ function compareView(item: Item, answer: Placed, bundle: Bundle, api: Api): Comp
     shown = candidate.rank;
     caption.textContent = `Left the photo, cut to the ground a reference shows; right reference ${candidate.reference}, rank ${candidate.rank}.`;
     const url = await referenceUrl(api, candidate.reference);
-    if (shown === candidate.rank) reference.replaceChildren(url ? referenceImage(url, candidate) : note("The reference could not be fetched."));
+    if (shown === candidate.rank)
+      reference.replaceChildren(url ? referenceImage(url, candidate) : note("The reference could not be fetched."));
   };
   const element = h("figure", { class: "compare" }, h("div", { class: "pair" }, crop, reference), caption);
   return { element, show: (candidate) => void show(candidate) };

@@ -29,7 +29,7 @@ export function mountList(store: Store, photos: Photos): void {
 /** Rows are kept and changed in place, so that the keyboard's place in the list is not lost. */
 function showRows(list: HTMLElement, rows: Rows, state: State, select: (id: number) => void): void {
   const wanted = new Set(state.items.map((item) => item.id));
-  for (const [id, row] of rows) if (!wanted.has(id)) row.element.remove(), rows.delete(id);
+  for (const [id, row] of rows) if (!wanted.has(id)) (row.element.remove(), rows.delete(id));
   for (const item of state.items) {
     const row = rows.get(item.id) ?? newRow(list, rows, item.id, select);
     if (row.item !== item) fill(row.element.firstElementChild!, item);
@@ -38,7 +38,12 @@ function showRows(list: HTMLElement, rows: Rows, state: State, select: (id: numb
   }
 }
 
-function newRow(list: HTMLElement, rows: Rows, id: number, select: (id: number) => void): { element: HTMLElement; item: Item | null } {
+function newRow(
+  list: HTMLElement,
+  rows: Rows,
+  id: number,
+  select: (id: number) => void,
+): { element: HTMLElement; item: Item | null } {
   const button = h("button", { type: "button", class: "photo", "data-id": id, click: () => select(id) });
   const row = { element: h("li", {}, button), item: null };
   list.append(row.element);
@@ -49,7 +54,12 @@ function newRow(list: HTMLElement, rows: Rows, id: number, select: (id: number) 
 function fill(button: Element, item: Item): void {
   const { tone, word } = standing(item);
   const picture = item.thumbnail ? h("img", { src: item.thumbnail, alt: "" }) : h("span", { class: "blank" });
-  const words = h("span", { class: "photo-words" }, h("span", { class: "name" }, item.path), h("span", { class: "quiet" }, summary(item)));
+  const words = h(
+    "span",
+    { class: "photo-words" },
+    h("span", { class: "name" }, item.path),
+    h("span", { class: "quiet" }, summary(item)),
+  );
   button.replaceChildren(picture, words, h("span", { class: `badge ${tone}` }, word));
 }
 
@@ -67,7 +77,8 @@ function step(event: KeyboardEvent, list: HTMLElement): void {
 
 /** How many were found; and how far off they are, where that is known. */
 export function tally(items: readonly Item[]): string {
-  const number = (status: string): number => items.filter((i) => i.stage === "done" && i.answer?.status === status).length;
+  const number = (status: string): number =>
+    items.filter((i) => i.stage === "done" && i.answer?.status === status).length;
   const open = items.filter((i) => i.stage !== "done").length;
   const parts = [`${number("fix")} of ${items.length} found`];
   if (number("no_fix")) parts.push(`${number("no_fix")} no fix`);
@@ -77,20 +88,43 @@ export function tally(items: readonly Item[]): string {
 }
 
 function offWords(items: readonly Item[]): string[] {
-  const offs = results(items).map(offM).filter((value) => value !== null);
+  const offs = results(items)
+    .map(offM)
+    .filter((value) => value !== null);
   const middle = median(offs);
   return middle === null ? [] : [`median ${metres(middle)} off the truth, worst ${metres(Math.max(...offs))}`];
 }
 
 function tools(store: Store, photos: Photos): HTMLElement {
   const save = (kind: string, type: string, write: (all: Result[]) => string): HTMLElement =>
-    h("button", { type: "button", class: "small", click: () => download(`nadirfix.${kind}`, type, write(results(store.get().items))) },
-      h("span", { class: "unseen" }, "Save as "), { geojson: "GeoJSON", kml: "KML", csv: "CSV" }[kind]!);
-  return h("div", { class: "row", role: "group", "aria-label": "Save or remove" },
+    h(
+      "button",
+      {
+        type: "button",
+        class: "small",
+        click: () => download(`nadirfix.${kind}`, type, write(results(store.get().items))),
+      },
+      h("span", { class: "unseen" }, "Save as "),
+      { geojson: "GeoJSON", kml: "KML", csv: "CSV" }[kind]!,
+    );
+  return h(
+    "div",
+    { class: "row", role: "group", "aria-label": "Save or remove" },
     save("geojson", "application/geo+json", toGeoJson),
     save("kml", "application/vnd.google-earth.kml+xml", toKml),
     save("csv", "text/csv", toCsv),
-    h("button", { type: "button", class: "small plain", "aria-label": "Remove all photos", title: "Remove all photos", click: () => photos.clear() }, icon(BIN)));
+    h(
+      "button",
+      {
+        type: "button",
+        class: "small plain",
+        "aria-label": "Remove all photos",
+        title: "Remove all photos",
+        click: () => photos.clear(),
+      },
+      icon(BIN),
+    ),
+  );
 }
 
 function results(items: readonly Item[]): Result[] {

@@ -11,13 +11,16 @@ const OTHER = "other";
 
 export function mountSettings(store: Store, photos: Photos): void {
   const camera = cameraFields(store);
-  const altitude = field("altitude", "Altitude above ground, if you know it", "m: 300 or 300+-20", isAltitude, (text) => store.set({ altitude: text }));
-  const said = h("p", { id: "exif", class: "said" });
-  const again = h("button", { type: "button", click: () => photos.again(store.get().items) }, "Locate all again with this");
-  byId("settings").append(
-    h("summary", {}, "Camera and altitude"),
-    ...camera.elements, said, altitude, again,
+  const altitude = field("altitude", "Altitude above ground, if you know it", "m: 300 or 300+-20", isAltitude, (text) =>
+    store.set({ altitude: text }),
   );
+  const said = h("p", { id: "exif", class: "said" });
+  const again = h(
+    "button",
+    { type: "button", click: () => photos.again(store.get().items) },
+    "Locate all again with this",
+  );
+  byId("settings").append(h("summary", {}, "Camera and altitude"), ...camera.elements, said, altitude, again);
   store.subscribe((state) => {
     camera.offer(state.bundle?.camera ?? null);
     said.textContent = tagsInWords(selected(state));
@@ -27,8 +30,13 @@ export function mountSettings(store: Store, photos: Photos): void {
 }
 
 function showSummary(state: State): void {
-  const parts = [state.camera || "camera from the photo", state.altitude ? `${state.altitude} m` : "altitude estimated"];
-  byId("settings").querySelector("summary")!.replaceChildren("Camera and altitude ", h("span", { class: "quiet" }, parts.join(", ")));
+  const parts = [
+    state.camera || "camera from the photo",
+    state.altitude ? `${state.altitude} m` : "altitude estimated",
+  ];
+  byId("settings")
+    .querySelector("summary")!
+    .replaceChildren("Camera and altitude ", h("span", { class: "quiet" }, parts.join(", ")));
 }
 
 interface CameraFields {
@@ -38,7 +46,9 @@ interface CameraFields {
 
 function cameraFields(store: Store): CameraFields {
   const choice = h("select", { id: "camera-choice" });
-  const own = field("camera", "Camera", "WIDTHxHEIGHT@FOCAL in pixels: 2048x1536@1200", isCamera, (text) => store.set({ camera: text }));
+  const own = field("camera", "Camera", "WIDTHxHEIGHT@FOCAL in pixels: 2048x1536@1200", isCamera, (text) =>
+    store.set({ camera: text }),
+  );
   const input = own.querySelector("input")!;
   choice.addEventListener("change", () => {
     own.hidden = choice.value === FROM_PHOTO;
@@ -66,15 +76,33 @@ function fillChoice(choice: HTMLSelectElement, nominal: string | null): void {
 }
 
 /** A text field that takes only what makes sense, and says what that is. */
-function field(id: string, label: string, hint: string, fits: (text: string) => boolean, set: (text: string) => void): HTMLElement {
-  const input = h("input", { id, type: "text", autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-hint` });
+function field(
+  id: string,
+  label: string,
+  hint: string,
+  fits: (text: string) => boolean,
+  set: (text: string) => void,
+): HTMLElement {
+  const input = h("input", {
+    id,
+    type: "text",
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-describedby": `${id}-hint`,
+  });
   input.addEventListener("input", () => {
     const text = input.value.trim();
     const good = text === "" || fits(text);
     input.setAttribute("aria-invalid", String(!good));
     if (good) set(text);
   });
-  return h("div", { class: "field" }, h("label", { for: id }, label), input, h("p", { id: `${id}-hint`, class: "quiet" }, hint));
+  return h(
+    "div",
+    { class: "field" },
+    h("label", { for: id }, label),
+    input,
+    h("p", { id: `${id}-hint`, class: "quiet" }, hint),
+  );
 }
 
 /** What the chosen photo's own tags say about its camera. */
