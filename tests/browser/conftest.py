@@ -14,14 +14,13 @@ from pathlib import Path
 
 import pytest
 
-import nadirfix
 from nadirfix.manifest import ManifestRow, read_manifest
 from tests.browser.fake_service import FakeService, running
 from tests.e2e.conftest import shared, tiny_bundle, tiny_photos, tiny_world  # noqa: F401
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
 
-PAGE = Path(nadirfix.__file__).parent / "serve" / "page"
+PAGE = Path(__file__).parents[2] / "src" / "nadirfix" / "serve" / "page"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 #: Software rendering for the map, nothing in the background, and no name but this machine's can be looked up.
 ARGUMENTS = [

@@ -20,11 +20,12 @@ export interface Scene {
 const DRAPE = "drape";
 const CLOSEST_ZOOM = 19;
 
-/** The map in its place on the page, once its style is read. */
+/** The map in its place on the page, once its style is read; tells when a part of it cannot be had. */
 export async function createScene(
   container: HTMLElement,
   bundle: Bundle,
   headers: () => Record<string, string>,
+  onProblem: () => void,
 ): Promise<Scene> {
   setWorkerUrl(workerUrl); // a file of our own: the content policy lets no other worker start
   const map = new Map({
@@ -37,6 +38,7 @@ export async function createScene(
   });
   map.addControl(new NavigationControl({ visualizePitch: false }), "top-right");
   map.addControl(new ScaleControl({ maxWidth: 120 }), "bottom-right");
+  map.on("error", onProblem);
   tellWhetherIdle(map, container);
   await new Promise<void>((done) => map.once("style.load", () => done()));
   return sceneOf(map, bundle);
