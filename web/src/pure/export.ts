@@ -77,9 +77,9 @@ function features(result: Result): object[] {
   const { candidates, footprint, ...rest } = result.answer as Placed;
   const known = result.truth ? truthFields(result) : {};
   const found = [feature("fix", point(placeOf(result.answer)), { ...rest, ...known })];
-  if (footprint) found.push(feature("footprint", polygon(footprint), { photo: rest.photo }));
-  for (const c of candidates ?? [])
-    found.push(feature("candidate", point([c.lon, c.lat]), { photo: rest.photo, ...c }));
+  const { photo, altitude_m, gsd_m, heading_deg } = rest;
+  if (footprint) found.push(feature("footprint", polygon(footprint), { photo, altitude_m, gsd_m, heading_deg }));
+  for (const c of candidates ?? []) found.push(feature("candidate", point([c.lon, c.lat]), { photo, ...c }));
   return found;
 }
 

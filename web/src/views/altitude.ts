@@ -16,8 +16,8 @@ export function altitudeChart(classes: AltitudeClasses, trueM: number | null): H
     "svg",
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, class: "chart" },
     svg("line", { x1: 0, x2: WIDTH, y1: BASE, y2: BASE, class: "axis" }),
-    ...bars,
     truthLine(classes, trueM, step),
+    ...bars,
   );
   return h(
     "figure",
