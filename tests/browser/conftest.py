@@ -16,6 +16,7 @@ import pytest
 
 from nadirfix.manifest import ManifestRow, read_manifest
 from tests.browser.fake_service import FakeService, running
+from tests.browser.tiles import Tiles
 from tests.e2e.conftest import shared, tiny_bundle, tiny_photos, tiny_world  # noqa: F401
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
@@ -70,10 +71,14 @@ class Visit:
     def send(self, *photos: Path, chooser: str = "#choose") -> None:
         self.page.set_input_files(chooser, list(photos))
 
+    def count(self, selector: str, count: int) -> None:
+        """Wait until there are so many of these."""
+        playwright.expect(self.page.locator(selector)).to_have_count(count, timeout=30_000)
+
     def settled(self, count: int) -> None:
         """Wait until so many photos are listed and none is on its way."""
-        playwright.expect(self.page.locator(".photo")).to_have_count(count)
-        playwright.expect(self.page.locator(".photo .badge.wait")).to_have_count(0, timeout=30_000)
+        self.count(".photo", count)
+        self.count(".photo .badge.wait", 0)
 
 
 def miss(what: str) -> None:
@@ -110,9 +115,14 @@ def photos(tiny_photos: Path) -> list[Path]:  # noqa: F811
     return sorted((tiny_photos / "photos").glob("*.jpg"))
 
 
+@pytest.fixture(scope="session")
+def tiles(tiny_world: Path) -> Tiles:  # noqa: F811
+    return Tiles(tiny_world / "old.tif")
+
+
 @pytest.fixture
-def service(page_files: Path, tiny_world: Path, truths: list[ManifestRow]) -> FakeService:  # noqa: F811
-    return FakeService(page=page_files, map_path=tiny_world / "old.tif", rows=truths)
+def service(page_files: Path, tiles: Tiles, truths: list[ManifestRow]) -> FakeService:
+    return FakeService(page=page_files, tiles=tiles, rows=truths)
 
 
 #: Opens a window of a size on an address.
@@ -123,7 +133,7 @@ Opener = Callable[..., Visit]
 def opener(browser: playwright.Browser) -> Iterator[Opener]:
     visits: list[Visit] = []
 
-    def open_window(url: str, *, width: int = 1200, height: int = 720, **settings: object) -> Visit:
+    def open_window(url: str, *, width: int = 1000, height: int = 600, **settings: object) -> Visit:
         size = {"width": width, "height": height}
         context = browser.new_context(viewport=size, reduced_motion="reduce", **settings)
         context.set_default_timeout(30_000)

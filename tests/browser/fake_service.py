@@ -45,7 +45,7 @@ class FakeService:
     """What the stand-in knows and how it behaves; tests change the behaviour."""
 
     page: Path
-    map_path: Path
+    tiles: Tiles
     rows: list[ManifestRow]
     token: str | None = None
     busy_for: int = 0  # so many photos are sent away first
@@ -53,7 +53,6 @@ class FakeService:
     slow_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.tiles = Tiles(self.map_path)
         self._lock = threading.Lock()
 
     def respond(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Reply:
@@ -109,7 +108,7 @@ class FakeService:
     def _reference_jpeg(self, row: int) -> bytes:
         east, north, heading = reference_place(row, self.rows)
         view = View(Point(east, north, self.rows[0].point.epsg), CANONICAL_M, heading)
-        with self._lock, GeoMap.open(self.map_path) as ground:
+        with self._lock, GeoMap.open(self.tiles.path) as ground:
             return jpeg(np.asarray(ground.render(view, CAMERA, (256, 192)).pixels))
 
     def _bundle(self) -> dict[str, Any]:

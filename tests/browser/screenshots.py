@@ -1,7 +1,7 @@
 """Pictures of the page for the docs: ``python -m tests.browser.screenshots WORLD FLIGHT OUT``.
 
-WORLD is what ``nadirfix world`` made, FLIGHT what ``nadirfix simulate WORLD/new.tif`` made of it. Answers are the
-stand-in's, so that the pictures show the page and not a network's luck.
+WORLD is what ``nadirfix world`` made, FLIGHT what ``nadirfix simulate WORLD/new.tif`` made of it. Answers are
+the stand-in's, so that the pictures show the page and not a network's luck.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from nadirfix.manifest import read_manifest
 from tests.browser.conftest import ARGUMENTS, CHROMIUM, PAGE
 from tests.browser.fake_service import FakeService, running
+from tests.browser.tiles import Tiles
 
 QUALITY = 80
 
@@ -40,9 +41,8 @@ SHOTS = [
 
 def main() -> None:
     world, flight, out = map(Path, sys.argv[1:])
-    service = FakeService(
-        page=PAGE, map_path=world / "old.tif", rows=read_manifest(flight / "manifest.csv")
-    )
+    rows = read_manifest(flight / "manifest.csv")
+    service = FakeService(page=PAGE, tiles=Tiles(world / "old.tif"), rows=rows)
     with running(service) as url, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for shot in SHOTS:

@@ -109,7 +109,9 @@ def quarter_middle(
     return round(middle[0] + east_m * px_per_m), round(middle[1] - north_m * px_per_m)
 
 
-def test_candidates_are_shown_beside_the_photo(visit: Visit, photos: list[Path]) -> None:
+def test_the_answer_comes_with_its_reasons(
+    visit: Visit, photos: list[Path], truths: list[ManifestRow]
+) -> None:
     visit.send(photos[0])
     visit.page.wait_for_selector(".picture canvas")
     visit.page.wait_for_selector("img[data-reference='0']")
@@ -117,36 +119,11 @@ def test_candidates_are_shown_beside_the_photo(visit: Visit, photos: list[Path])
     shown = visit.page.wait_for_selector("img[data-reference='3']")
     assert shown.evaluate("image => image.decode().then(() => image.naturalWidth)") == 256
     assert visit.page.locator(".candidate-mark.lit").inner_text() == "4"
-
-
-def test_says_altitude_timings_and_confidence(
-    visit: Visit, photos: list[Path], truths: list[ManifestRow]
-) -> None:
-    visit.send(photos[0])
     detail = visit.page.locator("#detail")
-    detail.locator(".chart").wait_for()
     text = detail.inner_text()
     assert f"{round(truths[0].altitude_m or 0)} m" in text
     assert "93 %" in text and "within 14 m" in text and "total 141 ms" in text
     assert detail.locator(".chart rect").count() == 12
-
-
-def test_no_fix_says_why(visit: Visit, service: FakeService, photos: list[Path]) -> None:
-    service.no_fix = frozenset({photos[0].name})
-    visit.send(photos[0])
-    visit.settled(1)
-    assert "two places fit the photo equally well" in visit.page.locator("#detail").inner_text()
-    assert visit.page.locator(".fix-mark").count() == 0
-    assert visit.page.locator(".candidate-mark").count() == 10
-
-
-def test_a_manifest_brings_the_truth(visit: Visit, tiny_photos: Path, photos: list[Path]) -> None:
-    visit.send(*photos[:3], tiny_photos / "manifest.csv")
-    visit.settled(3)
-    assert (
-        "3 of 3 found · median 3.6 m off the truth, worst 3.6 m" in visit.page.locator("#count").inner_text()
-    )
-    assert "Off the truth\n3.6 m" in visit.page.locator("#detail").inner_text()
 
 
 def saved(visit: Visit, label: str) -> str:
@@ -155,15 +132,21 @@ def saved(visit: Visit, label: str) -> str:
     return Path(download.value.path()).read_text(encoding="utf-8")
 
 
-def test_answers_can_be_saved(visit: Visit, service: FakeService, photos: list[Path]) -> None:
-    service.no_fix = frozenset({photos[1].name})
-    visit.send(*photos[:2])
-    visit.settled(2)
+def test_no_fix_says_why_truth_says_how_far_off_and_all_can_be_saved(
+    visit: Visit, service: FakeService, photos: list[Path], tiny_photos: Path
+) -> None:
+    service.no_fix = frozenset({photos[0].name})
+    visit.send(*photos[:3], tiny_photos / "manifest.csv")
+    visit.settled(3)
+    assert "two places fit the photo equally well" in visit.page.locator("#detail").inner_text()
+    assert (visit.page.locator(".fix-mark").count(), visit.page.locator(".candidate-mark").count()) == (0, 10)
+    count = visit.page.locator("#count").inner_text()
+    assert count == "2 of 3 found · 1 no fix · median 3.6 m off the truth, worst 3.6 m"
     features = json.loads(saved(visit, "GeoJSON"))["features"]
     roles = [f["properties"]["role"] for f in features]
-    assert (roles.count("fix"), roles.count("footprint"), roles.count("candidate")) == (2, 1, 20)
-    assert features[-11]["geometry"] is None, "no fix has no place"
+    assert (roles.count("fix"), roles.count("footprint"), roles.count("candidate")) == (3, 2, 30)
+    assert features[0]["geometry"] is None, "no fix has no place"
     lines = saved(visit, "CSV").splitlines()
-    assert len(lines) == 3 and lines[0].startswith("photo,status,lon,lat")
+    assert len(lines) == 4 and lines[0].startswith("photo,status,lon,lat") and lines[0].endswith("off_m")
     kml = ElementTree.fromstring(saved(visit, "KML"))
-    assert len(kml.findall(".//{http://www.opengis.net/kml/2.2}Folder")) == 2
+    assert len(kml.findall(".//{http://www.opengis.net/kml/2.2}Folder")) == 3

@@ -23,6 +23,7 @@ class Tiles:
     """Tiles of one map, transparent beyond it; a lock, because GDAL's files are not for several threads."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._lock = threading.Lock()
         self._source = rasterio.open(path)
         self.bounds_lonlat = transform_bounds(self._source.crs, "EPSG:4326", *self._source.bounds)

@@ -39,7 +39,7 @@ export async function createScene(
   map.addControl(new NavigationControl({ visualizePitch: false }), "top-right");
   map.addControl(new ScaleControl({ maxWidth: 120 }), "bottom-right");
   map.on("error", onProblem);
-  tellWhetherIdle(map, container);
+  tellWhetherIdle(map);
   await new Promise<void>((done) => map.once("style.load", () => done()));
   return sceneOf(map, bundle);
 }
@@ -48,10 +48,16 @@ function sceneOf(map: Map, bundle: Bundle): Scene {
   let opacity = 1;
   return {
     map,
-    show: (shape, features) =>
-      void map.getSource<GeoJSONSource>(shape)?.setData({ type: "FeatureCollection", features }),
-    lay: (picture, footprint) => lay(map, picture, footprint, opacity),
+    show: (shape, features) => {
+      stir(map);
+      void map.getSource<GeoJSONSource>(shape)?.setData({ type: "FeatureCollection", features });
+    },
+    lay: (picture, footprint) => {
+      stir(map);
+      lay(map, picture, footprint, opacity);
+    },
     fade: (value) => {
+      if (value !== opacity) stir(map);
       opacity = value;
       if (map.getLayer(DRAPE)) map.setPaintProperty(DRAPE, "raster-opacity", value);
     },
@@ -80,9 +86,18 @@ function fly(map: Map, { west, south, east, north }: Box, bundle: Bundle): void 
 }
 
 /** Says on the page whether the map still moves or loads, for tests and for styles. */
-function tellWhetherIdle(map: Map, container: HTMLElement): void {
-  const say = (state: "busy" | "idle") => () => void (container.dataset["state"] = state);
-  map.on("movestart", say("busy"));
-  map.on("dataloading", say("busy"));
-  map.on("idle", say("idle"));
+function tellWhetherIdle(map: Map): void {
+  map.on("movestart", () => tell(map, "busy"));
+  map.on("dataloading", () => tell(map, "busy"));
+  map.on("idle", () => tell(map, "idle"));
+}
+
+function tell(map: Map, state: "busy" | "idle"): void {
+  map.getContainer().dataset["state"] = state;
+}
+
+/** Something is about to change: not idle until it has been drawn. */
+function stir(map: Map): void {
+  tell(map, "busy");
+  map.triggerRepaint();
 }
