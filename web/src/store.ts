@@ -48,12 +48,17 @@ const EMPTY: State = {
   opacity: 0.85,
 };
 
-/** A store; changes made in one go are told once. */
+const A_LITTLE_MS = 40;
+
+/** A store; what a person does is told at once, news of photos a little later and together. */
 export function createStore(): Store {
   let state = EMPTY;
+  let timer = 0;
   let told = true;
   const listeners: ((state: State) => void)[] = [];
   const tell = (): void => {
+    clearTimeout(timer);
+    timer = 0;
     told = true;
     for (const listener of listeners) listener(state);
   };
@@ -62,8 +67,10 @@ export function createStore(): Store {
     if (told) queueMicrotask(tell);
     told = false;
   };
-  const update = (id: number, change: Partial<Item>): void =>
-    set({ items: state.items.map((item) => (item.id === id ? { ...item, ...change } : item)) });
+  const update = (id: number, change: Partial<Item>): void => {
+    state = { ...state, items: state.items.map((item) => (item.id === id ? { ...item, ...change } : item)) };
+    if (told) timer ||= window.setTimeout(tell, A_LITTLE_MS);
+  };
   return { get: () => state, set, update, subscribe: (listener) => void listeners.push(listener) };
 }
 

@@ -10,8 +10,17 @@ export interface Timed {
 
 const BY_NAME = new Intl.Collator("en", { numeric: true });
 
+const sorted = new WeakMap<readonly Timed[], readonly Timed[]>(); // several views ask about the same photos
+
 /** By the camera's clock where every photo has one, else in the order of their names. */
-export function inOrder<T extends Timed>(photos: readonly T[]): T[] {
+export function inOrder<T extends Timed>(photos: readonly T[]): readonly T[] {
+  const known = sorted.get(photos) as readonly T[] | undefined;
+  const order = known ?? sort(photos);
+  sorted.set(photos, order);
+  return order;
+}
+
+function sort<T extends Timed>(photos: readonly T[]): T[] {
   const timed = photos.every((p) => p.takenMs !== null);
   const byName = (a: T, b: T): number => BY_NAME.compare(a.path, b.path) || a.id - b.id;
   return photos.toSorted((a, b) => (timed ? a.takenMs! - b.takenMs! : 0) || byName(a, b));

@@ -34,8 +34,16 @@ function showRows(list: HTMLElement, rows: Rows, state: State, select: (id: numb
     const row = rows.get(item.id) ?? newRow(list, rows, item.id, select);
     if (row.item !== item) fill(row.element.firstElementChild!, item);
     row.item = item;
-    row.element.firstElementChild!.setAttribute("aria-current", String(item.id === state.selectedId));
+    mark(row.element, item.id === state.selectedId);
   }
+}
+
+/** The photo that is looked at; it comes into sight, except on a phone, where the whole page would move. */
+function mark(element: HTMLElement, current: boolean): void {
+  const button = element.firstElementChild!;
+  const before = button.getAttribute("aria-current") === "true";
+  button.setAttribute("aria-current", String(current));
+  if (current && !before && matchMedia("(width >= 760px)").matches) element.scrollIntoView({ block: "nearest" });
 }
 
 function newRow(
