@@ -6,20 +6,31 @@ PYTEST_ARGS ?=
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.nadirfix-installed
+PAGE := src/nadirfix/serve/page/index.html
+NPM := npm --prefix web --loglevel=error
 BENCHES := $(filter-out bench/record.py,$(wildcard bench/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo figures picture check test bench clean
+.PHONY: help setup page demo figures picture check test bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-setup: $(STAMP) ## Make the virtual environment and install everything pinned
+setup: $(STAMP) $(PAGE) ## Make the virtual environment, install everything pinned, build the page
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,verify,serve,dev]'
 	touch $@
+
+page: ## Build the web page (Node 20.19 or newer)
+	$(NPM) ci
+	$(NPM) run build
+
+# The page is for those who want it: without Node, or without a way to its libraries, all else still works.
+$(PAGE): $(shell find web -name node_modules -prune -o -type f -print)
+	@if ! command -v npm >/dev/null; then echo "no Node: the page is not built, the service runs without it"; \
+	elif ! $(MAKE) page; then echo "the page could not be built (see above), the service runs without it"; fi
 
 demo: setup ## The whole story: a world, photos, a bundle, and a report of how well they fit
 	$(BIN)/nadirfix demo --out $(OUT)
@@ -35,14 +46,16 @@ check: setup ## Lint, formatting, types and contract tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict src
+	if [ -d web/node_modules ]; then $(NPM) run check; fi
 	$(BIN)/python -m pytest tests/contract -m 'not slow' $(PYTEST_ARGS)
 
 test: setup ## Every test, on two cores
+	if [ -d web/node_modules ]; then $(NPM) test; fi
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
 bench: setup ## Every benchmark; results go to bench/results
 	set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done
 
 clean: ## Remove the demo, builds and caches (the environment stays)
-	rm -rf $(OUT) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(OUT) build dist $(dir $(PAGE)) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

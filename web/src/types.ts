@@ -1,0 +1,78 @@
+/** What the service says, field by field, as in a line of `nadirfix locate`; unknown is null. */
+
+export type LonLat = [number, number];
+
+export interface Candidate {
+  rank: number;
+  reference: number;
+  lon: number;
+  lat: number;
+  heading_deg: number;
+  distance: number;
+  weight: number | null;
+  cell: [number, number];
+}
+
+export interface AltitudeClasses {
+  altitude_m: number[];
+  probability: number[];
+}
+
+export interface Placed {
+  photo: string;
+  status: "fix" | "no_fix";
+  lon: number | null;
+  lat: number | null;
+  easting_m: number | null;
+  northing_m: number | null;
+  epsg: number | null;
+  altitude_m: number | null;
+  altitude_classes: AltitudeClasses | null;
+  gsd_m: number | null;
+  heading_deg: number | null;
+  confidence: number | null;
+  radius95_m: number | null;
+  reason: string | null;
+  crop_clamped: boolean;
+  warnings: string[];
+  footprint: LonLat[] | null; // from the photo's top left, against the clock
+  candidates: Candidate[];
+  timings_ms: Record<string, number>;
+}
+
+export interface Problem {
+  code: string;
+  message: string;
+  hint: string;
+}
+
+export interface Failed {
+  photo: string;
+  status: "error";
+  error: Problem;
+}
+
+export type Answer = Placed | Failed;
+
+/** What the page needs to know about the map that is searched. */
+export interface Bundle {
+  name: string;
+  bounds: [number, number, number, number] | null; // west, south, east, north
+  outline: LonLat[] | null;
+  tiles: { url: string; minZoom: number; maxZoom: number; sizePx: number };
+  canonical: { widthM: number; heightM: number } | null;
+  camera: string | null;
+  references: number | null;
+}
+
+/** What is known about where a photo was really taken. */
+export interface Truth {
+  at: LonLat;
+  altitudeM: number | null;
+  headingDeg: number | null;
+}
+
+export interface Size {
+  width: number;
+  height: number;
+}
