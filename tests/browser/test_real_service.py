@@ -17,10 +17,9 @@ app = pytest.importorskip("nadirfix.serve.app", reason="no service in this check
 @pytest.fixture(scope="module")
 def real_address(page_files: Path, tiny_bundle: Path) -> Iterator[str]:
     """The service itself, on a free port, with a bundle whose networks are untrained."""
+    from nadirfix.bundle import Bundle
     from nadirfix.serve.options import ServeOptions
     from nadirfix.serve.run import listen, make_server
-
-    from nadirfix.bundle import Bundle
 
     listener = listen(ServeOptions(port=0))
     options = replace(ServeOptions(), port=listener.getsockname()[1])
