@@ -239,6 +239,7 @@ def _compared_row(name: str, records: Sequence[QueryRecord]) -> dict[str, Any]:
     return {
         "altitude": name,
         **weighted["recall"],
+        "s_loc_10": weighted["s_loc"]["10"],
         "s_loc_100_wce": weighted["s_loc"]["100"],
         "s_loc_100_top1": plain["s_loc"]["100"],
         "median_wce_m": weighted["error_m"]["median_all"],

@@ -38,11 +38,11 @@ def figures_block(told: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
     lines = [
         _what(setting),
         "",
-        "| altitude | R@1 | R@5 | within 100 m, WCE | within 100 m, top-1 | median, WCE |",
-        "|---|---|---|---|---|---|",
+        "| | R@1 | R@5 | within 10 m | within 100 m | top-1 within 100 m | median |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in told["comparison"]:
-        shares = [percent(row[k]) for k in ("r1", "r5", "s_loc_100_wce", "s_loc_100_top1")]
+        shares = [percent(row[k]) for k in ("r1", "r5", "s_loc_10", "s_loc_100_wce", "s_loc_100_top1")]
         lines.append(
             f"| {' | '.join([COLUMN_NAMES[row['altitude']], *shares, metres(row['median_wce_m'])])} |"
         )

@@ -13,13 +13,16 @@ from nadirfix.evaluate import QueryRecord
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
 
-__all__ = ["COLUMN_NAMES", "MAIN", "BundleCard", "Content", "Query", "spread"]
+__all__ = ["COLUMN_NAMES", "MAIN", "VERIFIED", "BundleCard", "Content", "Query", "headline", "spread"]
 
-#: The column everything is about: the altitude the photo itself was found to be taken from.
+#: The published method with the altitude it found in the photo itself; the other tables compare with it.
 MAIN = "estimated"
+#: What is answered where the bundle lets fixes be verified.
+VERIFIED = "verified"
 
 #: The ways of knowing the altitude, in words.
 COLUMN_NAMES = {
+    VERIFIED: "verified against the map",
     MAIN: "altitude estimated from the photo",
     "whole": "without altitude (whole photo)",
     "true": "true altitude given",
@@ -60,7 +63,12 @@ class Content:
     @property
     def records(self) -> Sequence[QueryRecord]:
         """The answers the report is about."""
-        return self.columns[MAIN]
+        return self.columns[headline(self.columns)]
+
+
+def headline(columns: Mapping[str, object]) -> str:
+    """The column everything is about: what ``locate`` answers."""
+    return VERIFIED if VERIFIED in columns else MAIN
 
 
 def spread(values: Sequence[float], count: int) -> list[int]:

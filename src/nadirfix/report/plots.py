@@ -44,6 +44,7 @@ _SHORTEST_M = 1.0
 def error_curve(columns: Mapping[str, Sequence[QueryRecord]]) -> str:
     """How many photos were placed within how many metres, for each way of answering."""
     lines = [
+        ("verified", "verified answer", error_m, _INK, "-"),
         ("estimated", "weighted answer", error_m, _MAIN, "-"),
         ("estimated", "nearest reference", top1_error_m, _SECOND, "-"),
         ("true", "weighted, true altitude", error_m, _THIRD, "--"),

@@ -29,7 +29,7 @@ def ablate(
     columns: Columns, rows: Rows, locator: Locator, folder: Path, *, device: str, progress: Progress
 ) -> list[dict[str, Any]]:
     """One row for every variant; what is missing is built in the folder, and kept for the next time."""
-    told = _without_training(columns)
+    told, locator = _without_training(columns), locator.published()
     for variant in variants_of(locator.bundle.recipe):
         if variant.changes == "nothing":
             told.append(_row(variant.table, variant.name, columns[MAIN], this_bundle=True))

@@ -18,7 +18,7 @@ from nadirfix.evaluate import compared, metrics
 from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.manifest import ManifestRow
 from nadirfix.output import Progress, atomic_file, check_target, output_errors, quiet
-from nadirfix.report.content import MAIN, BundleCard, Content, Query
+from nadirfix.report.content import BundleCard, Content, Query, headline
 from nadirfix.report.page import write_report
 from nadirfix.report.pictures import choose
 from nadirfix.study.ablate import ablate as run_ablation
@@ -52,7 +52,7 @@ def run_evaluation(
     journal, memory = Journal(out / _QUERIES, named), PeakMemory()
     answers = answer_all(named, ways_of(locator), journal=journal, stage="locating photos", progress=progress)
     columns = columns_of(answers, named)
-    told = metrics(columns[MAIN], peak_rss_mb=memory.peak_mb(), exif_pose=locator.exif_pose)
+    told = metrics(columns[headline(columns)], peak_rss_mb=memory.peak_mb(), exif_pose=locator.exif_pose)
     told["comparison"] = compared(columns)
     if ablate:
         told["ablation"] = run_ablation(
@@ -125,7 +125,7 @@ def _content(
         edges_m=[*map(float, bundle.bins.edges_m[:-1]), bundle.recipe.bins.max_m],
         facts=bundle_facts(bundle),
     )
-    shown = [record.photo for group in choose(columns[MAIN]).values() for record in group]
+    shown = [record.photo for group in choose(columns[headline(columns)]).values() for record in group]
     queries = {name: Query(path=named[name].photo, camera=_camera(locator, named[name])) for name in shown}
     return Content(
         title=title or f"{len(named)} photos on {bundle.path.name}",

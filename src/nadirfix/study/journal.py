@@ -20,7 +20,7 @@ from nadirfix.evaluate import (
 )
 from nadirfix.manifest import ManifestRow
 from nadirfix.output import atomic_file, output_errors
-from nadirfix.report.content import MAIN
+from nadirfix.report.content import headline
 from nadirfix.study.answers import Answers, answer_from_plain, plain_from_answer
 
 __all__ = ["Journal"]
@@ -83,7 +83,7 @@ def _ours(record: QueryRecord) -> bool:
 
 
 def _cells(name: str, answers: Answers) -> dict[str, Any]:
-    record = answers[MAIN]
+    record = answers[headline(answers)]
     plain = {way: plain_from_answer(answer) for way, answer in answers.items()}
     return {
         "photo": name,

@@ -16,7 +16,7 @@ from nadirfix.manifest import ManifestRow
 from nadirfix.online import locate
 from nadirfix.options import LocateOptions
 from nadirfix.output import Progress
-from nadirfix.report.content import MAIN
+from nadirfix.report.content import MAIN, VERIFIED
 from nadirfix.study.answers import Answers, record_of
 from nadirfix.study.journal import Journal
 from nadirfix.types import Fix
@@ -44,16 +44,31 @@ class Locator:
         options = dataclasses.replace(self.options, crop=crop)
         return locate(photo, bundle=self.bundle, camera=self.camera, altitude_m=altitude_m, options=options)
 
+    @property
+    def verifies(self) -> bool:
+        """Whether answers are held against the map."""
+        return self.options.verify and self.bundle.matcher_name is not None
+
+    def published(self) -> Locator:
+        """The same without what goes beyond the published method."""
+        return dataclasses.replace(self, options=dataclasses.replace(self.options, verify=False, votes=None))
+
 
 def ways_of(locator: Locator) -> dict[str, Way]:
-    """The ways that are always compared: altitude estimated, not known, and true."""
-    return {
-        MAIN: lambda _name, row: locator.place(row.photo, altitude_m=_tagged_altitude_m(locator, row)),
-        "whole": lambda _name, row: locator.place(row.photo, crop=False),
+    """What is answered, and the published method with its altitude estimated, not known, and true."""
+    plain = locator.published()
+    ways: dict[str, Way] = {
+        MAIN: lambda _name, row: plain.place(row.photo, altitude_m=_tagged_altitude_m(plain, row)),
+        "whole": lambda _name, row: plain.place(row.photo, crop=False),
         "true": lambda _name, row: (
-            None if row.altitude_m is None else locator.place(row.photo, altitude_m=row.altitude_m)
+            None if row.altitude_m is None else plain.place(row.photo, altitude_m=row.altitude_m)
         ),
     }
+    if not locator.verifies:
+        return ways
+    return {
+        VERIFIED: lambda _name, row: locator.place(row.photo, altitude_m=_tagged_altitude_m(locator, row))
+    } | ways
 
 
 def named_rows(rows: Sequence[ManifestRow], folder: Path) -> dict[str, ManifestRow]:

@@ -32,7 +32,7 @@ class Variant:
     @property
     def training(self) -> Recipe:
         """The recipe that trains only what this variant changes; the bundle at hand does the rest."""
-        recipe = self.recipe
+        recipe = dataclasses.replace(self.recipe, matcher="none")
         if self.changes == "place":
             return dataclasses.replace(recipe, altitude_training=_untrained(recipe.altitude_training))
         if self.changes == "altitude":
