@@ -25,8 +25,8 @@ class TrustOptions:
     confidence_middle: float = 12.0  # parts at which right and wrong are equally likely
     confidence_slope: float = 0.8
     inflate: float = 1.5  # residuals speak of points, errors of whole photos
-    floor_px: float = 0.8  # what is left with any number of points, in pixels of the comparison
-    floor_map_px: float = 1.0  # how far maps of two dates are apart anyway, in pixels of the map
+    floor_m: float = 1.5  # what no number of points removes: shadows and crowns are elsewhere on another day
+    floor_map_px: float = 1.0  # how far pictures of two dates are apart anyway, in pixels of the map
 
 
 @dataclass(frozen=True, kw_only=True)
