@@ -28,11 +28,11 @@ from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
 from nadirfix.options import TextureOptions
+from nadirfix.options_verify import TrustOptions, VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.features import Detector
 from nadirfix.verify.trust import centre_covariance_m2, radius95_m, support_of
-from nadirfix.verify_options import TrustOptions, VerifyOptions
 from nadirfix.world.make import make_world
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)

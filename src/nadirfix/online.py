@@ -19,12 +19,12 @@ from nadirfix.image.decode import Photo, decode
 from nadirfix.image.spectrum import log_spectrum
 from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.options import LocateOptions, NetworkOptions
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.retrieval.fuse import fuse
 from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis, View
 from nadirfix.verify.answer import verified_fix
 from nadirfix.verify.compare import Comparison
 from nadirfix.verify.decide import decide
-from nadirfix.verify_options import VerifyOptions
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle

@@ -11,7 +11,7 @@ from sources import BIN, module_path, modules, room
 #: A room may import from the layers above it in this list, never from below.
 LAYERS = [
     {"types", "errors", "options", "camera", "output", "manifest", "formats", "line", "settings", "weights"}
-    | {"verify_options"},
+    | {"options_verify"},
     {"geo", "image"},
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},
@@ -32,7 +32,7 @@ NEIGHBOURS = {
     ("camera", "errors"),
     ("options", "errors"),
     ("options", "settings"),
-    ("options", "verify_options"),
+    ("options", "options_verify"),
     ("settings", "camera"),
     ("settings", "errors"),
     ("options", "camera"),

@@ -13,8 +13,8 @@ from nadirfix.bundle.parts import MATCHER
 from nadirfix.cli import app
 from nadirfix.offline import build_bundle
 from nadirfix.options import RECIPES
+from nadirfix.options_verify import FeatureOptions
 from nadirfix.verify.features import SiftDetector
-from nadirfix.verify_options import FeatureOptions
 from tests.bundles import RECIPE, RECIPE_TOML, write_ground
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from nadirfix.camera import Camera
 from nadirfix.geo.pose import ground_from_pixel, project
+from nadirfix.options_verify import TrustOptions, VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.compare import Sighting
 from nadirfix.verify.pose import FittedView, aircraft_of, fit_view, view_from_homography
 from nadirfix.verify.trust import aircraft_covariance_m2, centre_covariance_m2, radius95_m
-from nadirfix.verify_options import TrustOptions, VerifyOptions
 
 CAMERA = Camera(512, 384, 300.0, 300.0)
 SIZE = (CAMERA.width_px, CAMERA.height_px)

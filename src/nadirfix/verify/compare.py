@@ -15,11 +15,11 @@ from nadirfix.camera import Camera
 from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.geo.render import Rendered
 from nadirfix.geo.texture import Texture
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.features import Detector, Features, grey_of
 from nadirfix.verify.match import agreement, mutual_matches
 from nadirfix.verify.pose import FittedView, fit_view, misses_m, view_from_homography
-from nadirfix.verify_options import VerifyOptions
 
 __all__ = ["Comparison", "Sighting"]
 

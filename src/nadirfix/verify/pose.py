@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.geo.pose import ground_from_pixel, project
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Point, View
-from nadirfix.verify_options import VerifyOptions
 
 __all__ = ["FittedView", "aircraft_of", "fit_view", "misses_m", "view_from_homography"]
 

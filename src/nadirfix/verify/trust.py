@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.options_verify import TrustOptions
 from nadirfix.verify.compare import Sighting
-from nadirfix.verify_options import TrustOptions
 
 __all__ = ["aircraft_covariance_m2", "centre_covariance_m2", "confidence_of", "radius95_m", "support_of"]
 
