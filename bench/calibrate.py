@@ -4,15 +4,15 @@ Photos of the newer date are held against the map of the older one, at their tru
 leaves it (30 m, 15°, 12 %), and at other places. ``--degraded MAP.tif`` adds photos of a map's own date that
 were blurred, hazed, shaded, recoloured and covered in part.
 
-Confidence: a logistic curve over the support of right and wrong sightings. Radius: the inflation with which
-95 of 100 true places lie within it; the floor for what two maps differ by anyway is an assumption and stays.
+Confidence: a logistic curve over the support of right and wrong sightings. Radius: the inflation and floor
+under which the errors are likeliest, widened until 95 of 100 true places lie inside; the floor for how far
+two maps are apart anyway is an assumption and stays.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,11 +28,11 @@ from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
 from nadirfix.options import TextureOptions
+from nadirfix.options_verify import TrustOptions, VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.features import Detector
 from nadirfix.verify.trust import centre_covariance_m2, radius95_m, support_of
-from nadirfix.verify_options import TrustOptions, VerifyOptions
 from nadirfix.world.make import make_world
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)
@@ -160,24 +160,38 @@ def confidence(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def radius(rows: Sequence[Row]) -> dict[str, Any]:
-    """The inflation that keeps the promise of 95 %, the floors being as they are."""
+    """Inflation and floor under which the errors are likeliest, widened until 95 of 100 lie inside."""
     good, trust = [row for row in rows if row.right], TrustOptions()
-
-    def kept(inflate: float) -> float:
-        changed = dataclasses.replace(trust, inflate=inflate)
-        inside = [
-            row.off_m <= radius95_m(centre_covariance_m2(row.sighting, changed, map_gsd_m=row.map_gsd_m))
-            for row in good
-        ]
-        return float(np.mean(inside))
-
-    steps = np.arange(0.25, 6.01, 0.05)
-    enough = next((float(s) for s in steps if kept(float(s)) >= 0.95), math.nan)
+    grid = [(i, f) for i in np.arange(1.0, 4.01, 0.25) for f in np.arange(0.0, 4.01, 0.1)]
+    inflate, floor_m = max(grid, key=lambda g: likelihood(good, *g))
+    wider = next(w for w in np.arange(0.5, 4.0, 0.02) if kept(good, inflate * w, floor_m * w) >= 0.95)
+    radii = [radius95_m(spread_m2(row, trust.inflate, trust.floor_m)) for row in good]
     return {
-        "coverage_now": round(100 * kept(trust.inflate), 1),
-        "inflate_for_95": None if math.isnan(enough) else round(enough, 2),
-        "median_error_m": round(float(np.median([row.off_m for row in good])), 3),
+        "coverage_now": round(100 * kept(good, trust.inflate, trust.floor_m), 1),
+        "radius_now_median_m": round(float(np.median(radii)), 2),
+        "likeliest": {"inflate": round(float(inflate), 2), "floor_m": round(float(floor_m), 2)},
+        "for_95": {"inflate": round(float(inflate * wider), 2), "floor_m": round(float(floor_m * wider), 2)},
+        "error_m_percentiles": [
+            round(float(np.percentile([r.off_m for r in good], q)), 2) for q in (50, 90, 95)
+        ],
     }
+
+
+def spread_m2(row: Row, inflate: float, floor_m: float) -> np.ndarray:
+    changed = dataclasses.replace(TrustOptions(), inflate=inflate, floor_m=floor_m)
+    return centre_covariance_m2(row.sighting, changed, map_gsd_m=row.map_gsd_m)
+
+
+def likelihood(good: Sequence[Row], inflate: float, floor_m: float) -> float:
+    """Logarithm of how likely the errors are: distances under plane Gaussians of these spreads."""
+    spread = np.array([np.trace(spread_m2(row, inflate, floor_m)) / 2 for row in good])
+    off = np.array([row.off_m for row in good])
+    return float(np.sum(-np.log(spread) - off**2 / (2 * spread)))
+
+
+def kept(good: Sequence[Row], inflate: float, floor_m: float) -> float:
+    inside = [row.off_m <= radius95_m(spread_m2(row, inflate, floor_m)) for row in good]
+    return float(np.mean(inside))
 
 
 if __name__ == "__main__":

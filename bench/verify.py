@@ -36,6 +36,7 @@ from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.manifest import ManifestRow, read_manifest
 from nadirfix.online import locate
 from nadirfix.options import LocateOptions, SimulateOptions, TextureOptions
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.output import atomic_file
 from nadirfix.runtime import load_network
 from nadirfix.types import Fix, Hypothesis, View
@@ -44,7 +45,6 @@ from nadirfix.verify.compare import Comparison
 from nadirfix.verify.decide import decide
 from nadirfix.verify.features import Detector, detector_of
 from nadirfix.verify.xfeat import export_xfeat
-from nadirfix.verify_options import VerifyOptions
 from nadirfix.world.files import write_world
 from nadirfix.world.photos import simulate_photos
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from nadirfix.altitude.levels import KnownAltitude, likely_altitudes
 from nadirfix.options_frame import VoteOptions
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.retrieval.hypotheses import Scale, hypotheses
 from nadirfix.shot import Height, Shot, estimate_height
 from nadirfix.types import Fix, Hypothesis, View
 from nadirfix.verify.answer import verified_fix
 from nadirfix.verify.compare import Comparison
 from nadirfix.verify.decide import Verdict, decide
-from nadirfix.verify_options import VerifyOptions
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle

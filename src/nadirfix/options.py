@@ -13,8 +13,8 @@ from typing import Literal
 from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.errors import InputError
 from nadirfix.options_frame import FitOptions, VoteOptions
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.settings import changed, read_table
-from nadirfix.verify_options import VerifyOptions
 
 __all__ = [
     "RECIPES",

@@ -10,18 +10,8 @@ from sources import BIN, module_path, modules, room
 
 #: A room may import from the layers above it in this list, never from below.
 LAYERS = [
-    {
-        "types",
-        "errors",
-        "options",
-        "options_frame",
-        "verify_options",
-        "camera",
-        "output",
-        "manifest",
-        "formats",
-    }
-    | {"line", "settings", "weights"},
+    {"types", "errors", "options", "options_frame", "options_verify", "camera", "output", "manifest"}
+    | {"formats", "line", "settings", "weights"},
     {"geo", "image"},
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},
@@ -43,7 +33,7 @@ NEIGHBOURS = {
     ("options", "errors"),
     ("options", "options_frame"),
     ("options", "settings"),
-    ("options", "verify_options"),
+    ("options", "options_verify"),
     ("settings", "camera"),
     ("settings", "errors"),
     ("options", "camera"),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from nadirfix.options_verify import FeatureOptions
 from nadirfix.runtime import load_network
 from nadirfix.verify.features import Detector, detector_of
 from nadirfix.verify.xfeat import export_xfeat, missing_for_xfeat
-from nadirfix.verify_options import FeatureOptions
 
 
 @pytest.fixture(scope="session")

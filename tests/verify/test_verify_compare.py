@@ -7,12 +7,12 @@ import pytest
 
 from nadirfix.camera import Camera
 from nadirfix.geo.texture import Texture
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Fix, Hypothesis, View
 from nadirfix.verify.answer import verified_fix
 from nadirfix.verify.compare import Comparison
 from nadirfix.verify.decide import Verdict, decide
 from nadirfix.verify.features import Detector
-from nadirfix.verify_options import VerifyOptions
 from tests.places import CAMERA, other_place, photo_from, place, view_of
 
 OPTIONS = VerifyOptions()

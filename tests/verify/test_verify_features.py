@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nadirfix.options_verify import FeatureOptions
 from nadirfix.runtime import load_network
 from nadirfix.verify.features import Detector, Features, XFeatDetector, detector_of, grey_of
 from nadirfix.verify.match import mutual_matches
-from nadirfix.verify_options import FeatureOptions
 from tests.places import photo_from, place, view_of
 
 

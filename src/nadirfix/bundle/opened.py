@@ -19,10 +19,10 @@ from nadirfix.camera import Camera
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.image.crop import Canonical
 from nadirfix.options import Recipe
+from nadirfix.options_verify import FeatureOptions
 from nadirfix.place.classify import CellRanking, CellVoter
 from nadirfix.retrieval.whiten import Projection, unit
 from nadirfix.runtime import Network, load_network
-from nadirfix.verify_options import FeatureOptions
 
 if TYPE_CHECKING:
     from nadirfix.geo.texture import Texture

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nadirfix.camera import Camera
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Fix
 from nadirfix.verify.compare import Sighting
 from nadirfix.verify.decide import Verdict
 from nadirfix.verify.pose import aircraft_of
 from nadirfix.verify.trust import aircraft_covariance_m2, centre_covariance_m2, confidence_of, radius95_m
-from nadirfix.verify_options import VerifyOptions
 
 __all__ = ["verified_fix"]
 

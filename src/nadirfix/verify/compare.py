@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import cv2
 import numpy as np
@@ -15,16 +15,20 @@ from nadirfix.camera import Camera
 from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.geo.render import Rendered
 from nadirfix.geo.texture import Texture
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.features import Detector, Features, grey_of
 from nadirfix.verify.match import agreement, mutual_matches
-from nadirfix.verify.pose import FittedView, fit_view, view_from_homography
-from nadirfix.verify_options import VerifyOptions
+from nadirfix.verify.pose import FittedView, fit_view, misses_m, view_from_homography
 
 __all__ = ["Comparison", "Sighting"]
 
 Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+
+#: Points below which nothing can be fitted.
+_FEWEST = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,15 +78,15 @@ class Comparison:
 
     def first_look(self, view: View) -> Sighting:
         """Whether the map shows the photo near this view, which may be some metres and degrees off."""
-        return self._look(view, self._options.reach_m, self._options.inlier_px)
+        return self._look(view, self._options.reach_m)
 
     def second_look(self, before: Sighting) -> Sighting:
         """The same again from where the first look led: turned and scaled alike, more points agree."""
         wide_m, _ = self._camera.footprint_m(before.view.altitude_m)
-        again = self._look(before.view, self._options.second_reach * wide_m, self._options.second_inlier_px)
+        again = self._look(before.view, self._options.second_reach * wide_m)
         return again if again.inliers >= before.inliers else before
 
-    def _look(self, view: View, reach_m: float, inlier_px: float) -> Sighting:
+    def _look(self, view: View, reach_m: float) -> Sighting:
         photo = self._photo(self._width_px(view.altitude_m))
         with self._timed("verify_render"):
             window, shown = self._window(view, photo.camera, reach_m)
@@ -92,7 +96,7 @@ class Comparison:
         with self._timed("verify_map_points"):
             ground = _Picture(window, self._detect(grey_of(shown.pixels), shown.valid))
         with self._timed("verify_match"):
-            return _sighting(view, photo, ground, replace(self._options, inlier_px=inlier_px))
+            return _sighting(view, photo, ground, self._options)
 
     def _width_px(self, altitude_m: float) -> int:
         """How wide the photo is looked at: no finer than the map, in steps so that few sizes are needed."""
@@ -134,26 +138,56 @@ def _sighting(view: View, photo: _Picture, ground: _Picture, options: VerifyOpti
     rows, others = mutual_matches(photo.features, ground.features, min_likeness=options.min_likeness)
     photo_px = photo.features.points_px[rows].astype(np.float64)
     map_px = ground.features.points_px[others].astype(np.float64)
+    nothing = Sighting(view, len(rows))
     found = agreement(photo_px, map_px, options)
     if found is None:
-        return Sighting(view, len(rows))
-    size = ground.camera.width_px, ground.camera.height_px
-    ground_from_map = ground_from_pixel(view, ground.camera, size)
-    photo_px, map_px = photo_px[found.inliers], map_px[found.inliers]
-    places_m = np.stack(project(ground_from_map, map_px[:, 0], map_px[:, 1]), axis=1)
+        return nothing
+    ground_from_map = ground_from_pixel(
+        view, ground.camera, (ground.camera.width_px, ground.camera.height_px)
+    )
     start = view_from_homography(ground_from_map @ found.map_from_photo, photo.camera, view.center)
     if not _believable(start, view, options):
-        return Sighting(view, len(rows))
-    fitted = fit_view(photo_px, places_m, view.center, camera=photo.camera, start=start, options=options)
-    share = photo_px / [photo.camera.width_px, photo.camera.height_px]
-    return Sighting(
-        view,
-        len(rows),
-        fitted,
-        share,
-        places_m + _coordinates(view.center),
-        photo.camera.gsd_m(start.altitude_m),
-    )
+        return nothing
+    places_m = np.stack(project(ground_from_map, map_px[:, 0], map_px[:, 1]), axis=1)
+    fit = _Fit(photo_px, places_m, view.center, photo.camera, options)
+    fitted, agree = fit.settled(start, found.inliers)
+    if fitted is None or not _believable(fitted.view, view, options):
+        return nothing
+    share = photo_px[agree] / [photo.camera.width_px, photo.camera.height_px]
+    gsd_m = photo.camera.gsd_m(fitted.view.altitude_m)
+    return Sighting(view, len(rows), fitted, share, places_m[agree] + _coordinates(view.center), gsd_m)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """Matches, and how a view is fitted to those that agree with it."""
+
+    photo_px: Floats
+    places_m: Floats
+    origin: Point
+    camera: Camera
+    options: VerifyOptions
+
+    def settled(self, start: View, agree: Flags) -> tuple[FittedView | None, Flags]:
+        """Fit to what agrees, see what agrees with that, and again: a homography bends after its points."""
+        fitted = self._to(start, agree)
+        for _ in range(self.options.reselect):
+            if fitted is None:
+                break
+            agree = self._near(fitted.view)
+            fitted = self._to(fitted.view, agree)
+        return fitted, agree
+
+    def _to(self, start: View, agree: Flags) -> FittedView | None:
+        if np.count_nonzero(agree) < _FEWEST:
+            return None
+        points, places = self.photo_px[agree], self.places_m[agree]
+        camera, options = self.camera, self.options
+        return fit_view(points, places, self.origin, camera=camera, start=start, options=options)
+
+    def _near(self, view: View) -> Flags:
+        off_m = misses_m(self.photo_px, self.places_m, self.origin, camera=self.camera, view=view)
+        return np.asarray(off_m <= self.options.inlier_px * self.camera.gsd_m(view.altitude_m), np.bool_)
 
 
 def _coordinates(place: Point) -> Floats:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Hypothesis, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.trust import confidence_of, support_of
-from nadirfix.verify_options import VerifyOptions
 
 __all__ = ["Verdict", "decide"]
 

@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.options_verify import FeatureOptions
 from nadirfix.runtime.network import Network
-from nadirfix.verify_options import FeatureOptions
 
 __all__ = ["Detector", "Features", "SiftDetector", "XFeatDetector", "detector_of", "grey_of"]
 

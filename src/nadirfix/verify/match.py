@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.verify.features import Features
-from nadirfix.verify_options import VerifyOptions
 
 __all__ = ["Agreement", "agreement", "mutual_matches"]
 

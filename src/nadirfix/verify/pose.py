@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.geo.pose import ground_from_pixel, project
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Point, View
-from nadirfix.verify_options import VerifyOptions
 
-__all__ = ["FittedView", "aircraft_of", "fit_view", "view_from_homography"]
+__all__ = ["FittedView", "aircraft_of", "fit_view", "misses_m", "view_from_homography"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -78,6 +78,12 @@ def fit_view(
     block = _blocks(photo_px, camera, options)
     covariance = _covariance(pulls, _curvature(slope, weight, off) + prior, prior, block)
     return FittedView(ask.view(at), np.hypot(off[:, 0], off[:, 1]), covariance)
+
+
+def misses_m(photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, view: View) -> Floats:
+    """How far from their places these photo pixels look, for a view."""
+    off = _Residuals(photo_px, places_m, origin, camera, view)(np.zeros(6))
+    return np.asarray(np.hypot(off[:, 0], off[:, 1]), np.float64)
 
 
 def aircraft_of(view: View) -> Point:

@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.options_verify import TrustOptions
 from nadirfix.verify.compare import Sighting
-from nadirfix.verify_options import TrustOptions
 
 __all__ = ["aircraft_covariance_m2", "centre_covariance_m2", "confidence_of", "radius95_m", "support_of"]
 
@@ -42,7 +42,7 @@ def centre_covariance_m2(sighting: Sighting, options: TrustOptions, *, map_gsd_m
     """Covariance of the frame centre, east and north: what the points say, and what they cannot know."""
     if sighting.fitted is None:
         raise ValueError("nothing was seen, so there is nothing to be sure of")
-    unseen_m2 = (options.floor_px * sighting.gsd_m) ** 2 + (options.floor_map_px * map_gsd_m) ** 2
+    unseen_m2 = options.floor_m**2 + (options.floor_map_px * map_gsd_m) ** 2
     return options.inflate**2 * sighting.fitted.covariance[:2, :2] + unseen_m2 * np.eye(2)
 
 

@@ -25,8 +25,8 @@ class TrustOptions:
     confidence_middle: float = 12.0  # parts at which right and wrong are equally likely
     confidence_slope: float = 0.8
     inflate: float = 1.5  # residuals speak of points, errors of whole photos
-    floor_px: float = 0.2  # what is left with any number of points, in pixels of the comparison
-    floor_map_px: float = 1.0  # how far maps of two dates are apart anyway, in pixels of the map
+    floor_m: float = 1.5  # what no number of points removes: shadows and crowns are elsewhere on another day
+    floor_map_px: float = 1.0  # how far pictures of two dates are apart anyway, in pixels of the map
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +41,11 @@ class VerifyOptions:
     valid_share: float = 0.25  # share of the view that must lie on the map
     min_likeness: float = 0.0  # of two descriptions, as a cosine
     inlier_px: float = 3.0
-    second_inlier_px: float = 3.0
+    reselect: int = 3  # times that agreeing points are chosen anew by the fitted view
     rounds: int = 5000  # of MAGSAC++ at most
     max_scale: float = 1.4  # a view farther from its hypothesis than this is chance
     max_turn_deg: float = 35.0
-    tilt_sigma_deg: float = 2.0  # how far from straight down photos are usually taken
+    tilt_sigma_deg: float = 1.0  # how far from straight down photos are usually taken
     blocks: int = 4  # per axis: points of one block of the frame err together
     min_points: int = 40  # a photo with fewer has too little to go by
     promising_inliers: int = 8  # from here a second look is worth its time
