@@ -124,12 +124,15 @@ def test_requests_nobody_thought_of(tiny_bundle: Path) -> None:
 
 
 def try_out(operation: Any, seen: Counter[int]) -> None:
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
+
     @settings(max_examples=15, database=None, suppress_health_check=list(HealthCheck))
     @given(case=operation.as_strategy())
     def check(case: Any) -> None:
         answer = case.call(headers={"Host": "127.0.0.1"})
         seen[answer.status_code] += 1
-        case.validate_response(answer)
+        # A description cannot say what a picture is: most of these are none, and refused with 4xx.
+        case.validate_response(answer, excluded_checks=[positive_data_acceptance])
 
     check()
 
