@@ -53,34 +53,26 @@ def same(line: dict, other: dict) -> bool:
 
 @pytest.mark.parametrize("said", [{}, {"camera": "1024x768@550", "altitude": "150+-10"}])
 def test_the_same_json_as_locate(
-    client: TestClient, tiny_bundle: Path, tiny_photos: Path, said: dict[str, str]
+    client: TestClient, tiny_bundle: Path, tiny_photos: Path, tmp_path: Path, said: dict[str, str]
 ) -> None:
-    photos = sorted((tiny_photos / "photos").iterdir())[:3]
-    options = [word for name, text in said.items() for word in (f"--{name}", text)]
+    text = tmp_path / "text.jpg"
+    text.write_text("no picture")
+    photos = [*sorted((tiny_photos / "photos").iterdir())[:3], text]
+    options = [word for name, value in said.items() for word in (f"--{name}", value)]
     done = nadirfix("locate", *photos, "--bundle", tiny_bundle, "--quiet", *options)
-    expected = [json.loads(line) for line in done.stdout.splitlines()]
-    fields = [(name, None, text.encode()) for name, text in said.items()]
+    *expected, refused = [json.loads(line) for line in done.stdout.splitlines()]
+    fields = [(name, None, value.encode()) for name, value in said.items()]
     body, kind = form(*fields, *[("photo", p.name, p.read_bytes()) for p in photos])
     batch = client.post("/v1/locate/batch", content=body, headers={"Content-Type": kind})
-    lines = [json.loads(line) for line in batch.text.splitlines()]
-    bare = client.post(
-        "/v1/locate",
-        content=photos[0].read_bytes(),
-        params={**said, "name": photos[0].name},
-        headers={"Content-Type": "image/jpeg"},
-    ).json()
+    *lines, error = [json.loads(line) for line in batch.text.splitlines()]
+    query = {**said, "name": photos[0].name}
+    headers = {"Content-Type": "image/jpeg"}
+    bare = client.post("/v1/locate", content=photos[0].read_bytes(), params=query, headers=headers).json()
     assert len(lines) == len(expected) == 3
     assert all(same(a, b) for a, b in zip(lines, expected, strict=True))
     assert same(bare, expected[0]) and list(bare) == list(expected[0])
-
-
-def test_an_error_is_the_same_as_locate_s(client: TestClient, tiny_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "text.jpg").write_text("no picture")
-    done = nadirfix("locate", tmp_path / "text.jpg", "--bundle", tiny_bundle, "--quiet")
-    expected = json.loads(done.stdout)["error"]
-    answer = client.post("/v1/locate", content=b"no picture", headers={"Content-Type": "image/jpeg"})
-    assert answer.status_code == 422
-    assert answer.json()["error"]["code"] == expected["code"] == "photo.unreadable"
+    assert list(error) == list(refused) and error["error"]["code"] == refused["error"]["code"]
+    assert error["photo"] == "text.jpg" and error["error"]["hint"] == refused["error"]["hint"]
 
 
 def test_mutated_uploads_never_break_it(
