@@ -53,44 +53,26 @@ def same(line: dict, other: dict) -> bool:
 
 @pytest.mark.parametrize("said", [{}, {"camera": "1024x768@550", "altitude": "150+-10"}])
 def test_the_same_json_as_locate(
-    client: TestClient, tiny_bundle: Path, tiny_photos: Path, said: dict[str, str]
+    client: TestClient, tiny_bundle: Path, tiny_photos: Path, tmp_path: Path, said: dict[str, str]
 ) -> None:
-    photos = sorted((tiny_photos / "photos").iterdir())[:3]
-    options = [word for name, text in said.items() for word in (f"--{name}", text)]
+    text = tmp_path / "text.jpg"
+    text.write_text("no picture")
+    photos = [*sorted((tiny_photos / "photos").iterdir())[:3], text]
+    options = [word for name, value in said.items() for word in (f"--{name}", value)]
     done = nadirfix("locate", *photos, "--bundle", tiny_bundle, "--quiet", *options)
-    expected = [json.loads(line) for line in done.stdout.splitlines()]
-    fields = [(name, None, text.encode()) for name, text in said.items()]
+    *expected, refused = [json.loads(line) for line in done.stdout.splitlines()]
+    fields = [(name, None, value.encode()) for name, value in said.items()]
     body, kind = form(*fields, *[("photo", p.name, p.read_bytes()) for p in photos])
     batch = client.post("/v1/locate/batch", content=body, headers={"Content-Type": kind})
-    lines = [json.loads(line) for line in batch.text.splitlines()]
-    bare = client.post(
-        "/v1/locate",
-        content=photos[0].read_bytes(),
-        params={**said, "name": photos[0].name},
-        headers={"Content-Type": "image/jpeg"},
-    ).json()
+    *lines, error = [json.loads(line) for line in batch.text.splitlines()]
+    query = {**said, "name": photos[0].name}
+    headers = {"Content-Type": "image/jpeg"}
+    bare = client.post("/v1/locate", content=photos[0].read_bytes(), params=query, headers=headers).json()
     assert len(lines) == len(expected) == 3
     assert all(same(a, b) for a, b in zip(lines, expected, strict=True))
     assert same(bare, expected[0]) and list(bare) == list(expected[0])
-
-
-def test_an_error_is_the_same_as_locate_s(client: TestClient, tiny_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "text.jpg").write_text("no picture")
-    done = nadirfix("locate", tmp_path / "text.jpg", "--bundle", tiny_bundle, "--quiet")
-    expected = json.loads(done.stdout)["error"]
-    answer = client.post("/v1/locate", content=b"no picture", headers={"Content-Type": "image/jpeg"})
-    assert answer.status_code == 422
-    assert answer.json()["error"]["code"] == expected["code"] == "photo.unreadable"
-
-
-def test_the_client_in_the_examples_works(service: Service, tiny_photos: Path) -> None:
-    photos = sorted((tiny_photos / "photos").iterdir())[:2]
-    environment = {**os.environ, "NADIRFIX_TOKEN": TOKEN}
-    command = [sys.executable, ROOT / "examples" / "locate_client.py", "--url", service.url, *photos]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
-    assert done.returncode == 0, done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [line["photo"] for line in lines] == [p.name for p in photos]
+    assert list(error) == list(refused) and error["error"]["code"] == refused["error"]["code"]
+    assert error["photo"] == "text.jpg" and error["error"]["hint"] == refused["error"]["hint"]
 
 
 def test_mutated_uploads_never_break_it(
@@ -99,7 +81,7 @@ def test_mutated_uploads_never_break_it(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     photos = [jpeg(320, 240), *(p.read_bytes() for p in sorted((tiny_photos / "photos").iterdir())[:1])]
     said: Counter[int] = Counter()
-    for upload in mutated(photos, 300, seed=8):
+    for upload in mutated(photos, 200, seed=8):
         headers = {"Content-Type": upload.content_type}
         answer = client.post(upload.path, content=upload.body, headers=headers)
         assert answer.status_code < 500, f"{upload.kind}: {answer.text}"
@@ -124,12 +106,15 @@ def test_requests_nobody_thought_of(tiny_bundle: Path) -> None:
 
 
 def try_out(operation: Any, seen: Counter[int]) -> None:
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
+
     @settings(max_examples=15, database=None, suppress_health_check=list(HealthCheck))
     @given(case=operation.as_strategy())
     def check(case: Any) -> None:
         answer = case.call(headers={"Host": "127.0.0.1"})
         seen[answer.status_code] += 1
-        case.validate_response(answer)
+        # A description cannot say what a picture is: most of these are none, and refused with 4xx.
+        case.validate_response(answer, excluded_checks=[positive_data_acceptance])
 
     check()
 
@@ -199,18 +184,28 @@ def test_killed_under_load_it_comes_back_whole(service: Service, tiny_photos: Pa
     assert sorted(p.name for p in service.folder.iterdir()) == ["log", "token"]  # no upload left behind
     assert nadirfix("verify", service.bundle).returncode == 0
     service.start()
-    headers = {**service.headers, "Content-Type": "image/jpeg"}
-    assert httpx.post(f"{service.url}/v1/locate", content=photo, headers=headers).status_code == 200
+    the_client_in_the_examples_works(service, sorted((tiny_photos / "photos").iterdir())[:2])
     assert set(answers) <= {200, 429}
     assert service.end(signal.SIGTERM) == 0
     log = (service.folder / "log").read_text()
     assert TOKEN not in log and "Traceback" not in log
 
 
-def test_a_port_in_use_and_a_missing_bundle_are_told(service: Service, tmp_path: Path) -> None:
-    taken = nadirfix("serve", "--bundle", service.bundle, "--port", str(service.port))
+def the_client_in_the_examples_works(service: Service, photos: list[Path]) -> None:
+    environment = {**os.environ, "NADIRFIX_TOKEN": TOKEN}
+    command = [sys.executable, ROOT / "examples" / "locate_client.py", "--url", service.url, *photos]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(line["photo"], line["status"]) for line in lines] == [(p.name, "fix") for p in photos]
+
+
+def test_a_port_in_use_and_a_missing_bundle_are_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = str(holder.getsockname()[1])
+        taken = nadirfix("serve", "--bundle", tmp_path / "none.nadir", "--port", port)
     assert taken.returncode == 8 and "[service.address]" in taken.stderr
-    missing = nadirfix("serve", "--bundle", tmp_path / "none.nadir", "--port", str(service.port + 1))
+    missing = nadirfix("serve", "--bundle", tmp_path / "none.nadir", "--port", port)
     assert missing.returncode == 4 and "[bundle.missing]" in missing.stderr
 
 

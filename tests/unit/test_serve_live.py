@@ -116,18 +116,27 @@ def test_a_graceful_stop_finishes_what_was_taken(bundle: Any) -> None:
     assert len(place.asked) == 5
 
 
-def test_a_batch_begins_to_answer_while_it_is_still_sent(bundle: Any) -> None:
+def test_a_batch_answers_each_photo_before_the_next_is_sent(bundle: Any) -> None:
+    """As an aircraft sends them, one by one through one request."""
     body, kind = form(*[("photo", f"{i}.jpg", PHOTO) for i in range(3)])
-    cut = body.index(b"2.jpg")
+    length, starts = len(body), [body.index(b'filename="%d.jpg"' % i) for i in (1, 2)]
     with running(bundle, ServeOptions(), FakePlace()) as service, service.connect() as line:
-        line.sendall(head(service, len(body), path="/v1/locate/batch", kind=kind) + body[:cut])
-        received = b""
-        while b"0.jpg" not in received:
-            received += line.recv(65536)
-        line.sendall(body[cut:])
-        while b"2.jpg" not in received:
-            received += line.recv(65536)
-    assert b"application/x-ndjson" in received
+        line.sendall(head(service, length, path="/v1/locate/batch", kind=kind) + body[: starts[0]])
+        received = receive_until(line, b"0.jpg")
+        assert b"application/x-ndjson" in received
+        line.sendall(body[starts[0] : starts[1]])
+        received += receive_until(line, b"1.jpg")
+        line.sendall(body[starts[1] :])
+        receive_until(line, b"2.jpg")
+
+
+def receive_until(line: Any, wanted: bytes) -> bytes:
+    received = b""
+    while wanted not in received:
+        piece = line.recv(65536)
+        assert piece, received
+        received += piece
+    return received
 
 
 def test_a_client_that_sends_everything_before_it_reads_is_not_waited_for(bundle: Any) -> None:

@@ -193,6 +193,20 @@ def test_a_batch_answers_in_order_and_goes_on_after_a_bad_photo(client: TestClie
     assert all(wish.camera == Camera(640, 480, 500.0, 500.0) for _, wish in place.asked)
 
 
+def test_a_fault_of_ours_is_one_photo_s_line_and_the_batch_goes_on(
+    client: TestClient, place: FakePlace
+) -> None:
+    def fail_once(_photo: bytes, wish: Wish) -> None:
+        if wish.name == "b":
+            raise RuntimeError("secret")
+
+    place.do = fail_once
+    answer = send(client, *[("photo", name, PHOTO) for name in "abc"], path="/v1/locate/batch")
+    got = lines(answer)
+    assert [g["status"] for g in got] == ["fix", "error", "fix"]
+    assert got[1]["error"]["code"] == "internal.error" and "secret" not in answer.text
+
+
 def test_a_batch_that_breaks_off_says_so_at_the_end(client: TestClient) -> None:
     body, kind = form(("photo", "a.jpg", PHOTO), ("photo", "b.jpg", PHOTO))
     answer = client.post("/v1/locate/batch", content=body[:-30], headers={"Content-Type": kind})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,8 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | str, ...]) -> bool:
 
 
 def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    # Newer releases report on their use to their maker unless told not to before they load.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
     settings = onnxruntime.SessionOptions()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nadirfix.errors import NadirfixError, ServiceError
 from nadirfix.formats import error_record
+from nadirfix.serve.batch import Batch, Record, note_field, wish_of
 from nadirfix.serve.body import Account, Body, Ledger, too_large
 from nadirfix.serve.desk import Busy, Desk
 from nadirfix.serve.form import FormReader, Part, bad_request, boundary_of
-from nadirfix.serve.problems import explained
-from nadirfix.serve.wish import Wish, clean_name
+from nadirfix.serve.problems import LOG, explained, internal, one_line
+from nadirfix.serve.wish import Wish
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -22,15 +23,13 @@ if TYPE_CHECKING:
     from nadirfix.serve.metrics import Metrics
     from nadirfix.serve.options import ServeOptions
 
-__all__ = ["Counter", "Place", "Record"]
+__all__ = ["Counter", "Place"]
 
-Record = dict[str, Any]
 #: Places one photo.
 Place = Callable[[bytes, Wish], Record]
 
 _FORM = "multipart/form-data"
 _RAW = ("image/", "application/octet-stream")
-_KNOWN = {"camera", "altitude"}
 
 
 class Counter:
@@ -53,54 +52,32 @@ class Counter:
             with body.watched() as gone:
                 return await self._line(photo, wish, gone=gone)
 
-    async def many(self, request: Request) -> AsyncIterator[Record]:
+    async def many(self, request: Request) -> AsyncGenerator[Record, None]:
         """The lines of all photos in this request, each as soon as it is known."""
-        boundary = boundary_of(_form_type(request))
-        body, options = Body(request.receive, self._options), self._options
+        boundary, options = boundary_of(_form_type(request)), self._options
+        request_id = request.scope["nadirfix.request_id"]
         with self._batch(), self._ledger.account() as account:
             reader = FormReader(
                 boundary, account, photo_bytes=options.photo_bytes, photos=options.batch_photos
             )
-            async for record in self._lines(body, reader, account, request.scope["nadirfix.request_id"]):
-                yield record
+            line = partial(self._safe_line, account=account, request_id=request_id)
+            parts = reader.parts(Body(request.receive, options))
+            batch = Batch(line, parts, partial(explained, request_id=request_id))
+            async with aclosing(batch.lines()) as lines:
+                async for record in lines:
+                    yield record
 
-    async def _lines(
-        self, body: Body, reader: FormReader, account: Account, request_id: str
-    ) -> AsyncIterator[Record]:
-        """While one photo is looked at the next one is read: two are in memory, no more."""
-        fields: dict[str, str] = {}
-        pending: Awaitable[Record] | None = None
-        try:
-            async for part in _parts(body, reader):
-                if part.name != "photo":
-                    _note_field(part, fields, too_late=pending is not None)
-                    continue
-                wish = Wish.read(name=part.file_name, camera=fields.get("camera"),
-                                 altitude=fields.get("altitude"))  # fmt: skip
-                if pending is not None:
-                    yield await pending
-                pending = asyncio.ensure_future(self._safe_line(part, wish, account, request_id))
-            if pending is None:
-                raise bad_request("the form has no photo", f"fields {sorted(fields)}")
-            yield await pending
-        except NadirfixError as error:
-            if pending is None:
-                raise  # nothing has been said yet: the whole request is wrong
-            yield await pending
-            yield {**error_record("", explained(error, request_id)), "photo": None}
-        finally:
-            if isinstance(pending, asyncio.Future):
-                pending.cancel()
-
-    async def _safe_line(self, part: Part, wish: Wish, account: Account, request_id: str) -> Record:
-        """The photo's line; what is wrong with one photo stays with that photo."""
+    async def _safe_line(self, part: Part, wish: Wish, *, account: Account, request_id: str) -> Record:
+        """The photo's line; what is wrong with one photo stays with that photo, even a fault of ours."""
         try:
             if part.data is None:
-                limit_bytes = self._options.photo_bytes
-                raise too_large(f"{clean_name(part.file_name)} has more bytes", limit_bytes)
+                raise too_large(f"{wish.name} has more bytes", self._options.photo_bytes)
             return await self._line(part.data, wish, reserved=True)
         except NadirfixError as error:
             return error_record(wish.name, explained(error, request_id))
+        except Exception as error:
+            LOG.exception("%s %s", request_id, one_line(f"{type(error).__name__}: {error}"))
+            return error_record(wish.name, internal(request_id))
         finally:
             account.give(len(part.data or b""))
 
@@ -139,17 +116,16 @@ class Counter:
         reader = FormReader(boundary, account, photo_bytes=self._options.photo_bytes, photos=1)
         fields: dict[str, str] = {}
         photo: Part | None = None
-        async for part in _parts(body, reader):
+        async for part in reader.parts(body):
             if part.name == "photo":
                 photo = part
             else:
-                _note_field(part, fields, too_late=False)
+                note_field(part, fields, too_late=False)
         if photo is None:
             raise bad_request("the form has no photo", f"fields {sorted(fields)}")
         if photo.data is None:
             raise too_large(f"more than {self._options.photo_bytes} bytes", self._options.photo_bytes)
-        wish = Wish.read(name=photo.file_name, camera=fields.get("camera"), altitude=fields.get("altitude"))
-        return photo.data, wish
+        return photo.data, wish_of(photo, fields)
 
     @contextmanager
     def _batch(self) -> Iterator[None]:
@@ -161,21 +137,6 @@ class Counter:
             yield
         finally:
             self._batches -= 1
-
-
-async def _parts(body: Body, reader: FormReader) -> AsyncIterator[Part]:
-    async for piece in body.pieces():
-        for part in reader.feed(piece):
-            yield part
-    reader.finish()
-
-
-def _note_field(part: Part, fields: dict[str, str], *, too_late: bool) -> None:
-    """Fields nobody knows are let pass, as forms of other programs may have them."""
-    if part.name in _KNOWN:
-        if too_late:
-            raise bad_request("a field comes after the photos it is for", repr(part.name))
-        fields[part.name] = part.text
 
 
 def _check_length(request: Request, limit_bytes: int) -> None:

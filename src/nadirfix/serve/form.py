@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from nadirfix.errors import ServiceError
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
 
-    from nadirfix.serve.body import Account
+    from nadirfix.serve.body import Account, Body
 
 __all__ = ["FormReader", "Part", "bad_request", "boundary_of"]
 
@@ -52,6 +53,13 @@ class FormReader:
         self._header, self._value = bytearray(), bytearray()
         self._begin_part()
         self._parser = _parser(boundary, self)
+
+    async def parts(self, body: Body) -> AsyncIterator[Part]:
+        """The parts of a whole body, each as soon as it is there."""
+        async for piece in body.pieces():
+            for part in self.feed(piece):
+                yield part
+        self.finish()
 
     def feed(self, piece: bytes) -> list[Part]:
         """The parts this piece completes; what is wrong after them is told when they are dealt with."""

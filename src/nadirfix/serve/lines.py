@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
 from nadirfix.formats import json_line
-from nadirfix.serve.counter import Record
+from nadirfix.serve.batch import Record
 from nadirfix.serve.desk import ClientGone
 
 if TYPE_CHECKING:
@@ -22,41 +22,24 @@ MEDIA_TYPE = "application/x-ndjson"
 
 
 class Lines(Response):
-    """Lines of JSON, sent as they come.
-
-    Reading goes on while the client does not yet listen: many send all they have before they read anything,
-    and would wait for us as we for them. The lines that wait are few and short.
-    """
+    """Lines of JSON, sent as they come."""
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, first: Record, rest: AsyncIterator[Record], *, send_s: float) -> None:
+    def __init__(self, first: Record, rest: AsyncGenerator[Record, None], *, send_s: float) -> None:
         super().__init__()
         del self.headers["content-length"]
         self._first, self._rest, self._send_s = first, rest, send_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """Send what there is, until there is no more."""
-        waiting: asyncio.Queue[Record | None] = asyncio.Queue()
-        waiting.put_nowait(self._first)
-        reading = asyncio.create_task(self._read(waiting))
-        try:
-            start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        async with aclosing(self._rest) as rest:
             await self._send(send, start)
-            while (record := await waiting.get()) is not None:
-                await self._send(send, _body(json_line(record).encode(), more=True))
-            await reading
-            await self._send(send, _body(b"", more=False))
-        finally:
-            reading.cancel()
-
-    async def _read(self, waiting: asyncio.Queue[Record | None]) -> None:
-        try:
-            async with aclosing(self._rest) as rest:  # type: ignore[type-var]
-                async for record in rest:
-                    waiting.put_nowait(record)
-        finally:
-            waiting.put_nowait(None)
+            await self._send(send, _body(self._first))
+            async for record in rest:
+                await self._send(send, _body(record))
+            await self._send(send, {"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send(self, send: Send, message: Message) -> None:
         """A client that does not take its answer for long is given up."""
@@ -67,5 +50,5 @@ class Lines(Response):
             raise ClientGone from error
 
 
-def _body(content: bytes, *, more: bool) -> Message:
-    return {"type": "http.response.body", "body": content, "more_body": more}
+def _body(record: Record) -> Message:
+    return {"type": "http.response.body", "body": json_line(record).encode(), "more_body": True}

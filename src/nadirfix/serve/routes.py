@@ -29,6 +29,7 @@ Number = Annotated[int, Path(ge=0, lt=2**31)]
 
 _LINES: Answers = {200: {"description": "A line of JSON for each photo.", "content": {MEDIA_TYPE: {}}}}
 _GEOJSON: Answers = {200: {"description": "A point each.", "content": {"application/geo+json": {}}}}
+_SAME: Answers = {304: {"description": "The same as before."}}
 _TEXT: Answers = {200: {"description": "Prometheus text.", "content": {"text/plain": {}}}}
 
 
@@ -100,7 +101,11 @@ def _add_map(app: FastAPI, parts: Parts) -> None:
 
 
 def _add_references(app: FastAPI, parts: Parts) -> None:
-    @app.get("/v1/references.geojson", response_class=StreamingResponse, responses={**_GEOJSON, **problems()})
+    @app.get(
+        "/v1/references.geojson",
+        response_class=StreamingResponse,
+        responses={**_GEOJSON, **_SAME, **problems()},
+    )
     async def references(request: Request) -> Response:
         """Every reference view: where, which heading, which cell."""
         headers = parts.atlas.headers(request)
