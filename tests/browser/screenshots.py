@@ -19,7 +19,7 @@ from tests.browser.conftest import ARGUMENTS, CHROMIUM, PAGE
 from tests.browser.fake_service import FakeService, running
 from tests.browser.tiles import Tiles
 
-QUALITY = 80
+QUALITY = 68
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Shot:
 
 
 SHOTS = [
-    Shot("page", (1360, 860), "light", 3, 90),
+    Shot("page", (1280, 800), "light", 3, 90),
     Shot("page-dark", (390, 844), "dark", 5, 90),
 ]
 

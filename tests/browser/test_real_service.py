@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,9 @@ def real_address(page_files: Path, tiny_bundle: Path) -> Iterator[str]:
     server = make_server(app.create_app(Bundle.load(tiny_bundle), options, page=page_files), options)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
+    while not server.started:  # it listens when the networks are loaded
+        assert thread.is_alive(), "the service did not start"
+        time.sleep(0.05)
     yield f"http://127.0.0.1:{options.port}"
     server.should_exit = True
     thread.join(30)

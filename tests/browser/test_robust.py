@@ -29,8 +29,9 @@ def test_a_text_file_by_the_name_of_a_photo_is_refused_readably(
 
 
 def test_fifty_photos_are_all_listed_though_the_service_is_busy(
-    visit: Visit, service: FakeService, tmp_path: Path
+    opener: Opener, address: str, service: FakeService, tmp_path: Path
 ) -> None:
+    visit = opener(address, width=500, height=500).open()  # a small map is quickly drawn again and again
     visit.expected.append("Failed to load resource: the server responded with a status of 429")
     service.busy_for = 4
     names = [f"{i:06d}.jpg" for i in range(50)]
