@@ -32,7 +32,7 @@ from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.raster import Raster
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
-from nadirfix.options import Recipe
+from nadirfix.options import Recipe, ReferenceOptions
 from nadirfix.output import Progress, quiet
 from nadirfix.retrieval.whiten import Projection
 from nadirfix.runtime import load_network
@@ -79,7 +79,7 @@ def build_bundle(
     about_altitude = networks.altitude()
     about_place = networks.place(order)
     lookout = Lookout(texture, canonical, references, _size(recipe))
-    _describe(work, lookout, progress, whiten_dims=recipe.references.whiten_dims)
+    _describe(work, lookout, progress, recipe.references)
     _prototypes(work, references)
     about = {"altitude": about_altitude, "place": about_place}
     manifest = _manifest(recipe=recipe, texture=texture, grid=grid, order=order, about=about)
@@ -167,18 +167,19 @@ def _size(recipe: Recipe) -> tuple[int, int]:
     return recipe.place_network.width_px, recipe.place_network.height_px
 
 
-def _describe(work: Work, lookout: Lookout, progress: Progress, *, whiten_dims: int) -> None:
+def _describe(work: Work, lookout: Lookout, progress: Progress, options: ReferenceOptions) -> None:
     """What references look like; whitened, if the recipe says so, once all are known."""
     target = work.part(parts.DESCRIPTORS)
     if target.exists():
         return
-    units = work.folder / "units.npy" if whiten_dims else target
+    units = work.folder / "units.npy" if options.whiten_dims else target
     if not units.exists():
         network = load_network(work.part(parts.PLACE))
         describe_references(lookout, network, units, folder=work.folder / "descriptors", progress=progress)
-    if whiten_dims:
+    if options.whiten_dims:
         progress("whitening references", 0, 1)
-        projection = Projection.fit(np.load(units, mmap_mode="r", allow_pickle=False), whiten_dims)
+        rows = np.load(units, mmap_mode="r", allow_pickle=False)
+        projection = Projection.fit(rows, options.whiten_dims, power=options.whiten_power)
         save_array(work.part(parts.PROJECTION), projection.to_array())
         whiten_references(units, target, projection)
         progress("whitening references", 1, 1)
