@@ -128,16 +128,12 @@ def taken(given: argparse.Namespace) -> list[tuple[Path, View]]:
 def run(
     bundle: Bundle, photos: list[tuple[Path, View]], name: str, given: argparse.Namespace, built_s: float
 ) -> None:
-    rng = np.random.default_rng(0)
-    lines = []
-    for number, (path, truth) in enumerate(photos):
-        lines.extend(one(bundle, path, truth, rng.uniform(-0.1, 0.1), votes=not given.no_votes))
-        if number % 50 == 49:
-            print(f"{name}: {number + 1} of {len(photos)} photos", flush=True)
+    kind = "fixed" if given.fixed else "own"
+    kept = given.cache / f"{given.place}-{name}-{kind}.jsonl"
+    lines = [line for found in asked(bundle, photos, kept, votes=not given.no_votes) for line in found]
     told = summary(lines)
     for row in told:
         print(json.dumps(row))
-    kind = "fixed" if given.fixed else "own"
     payload = {
         "place": given.place, "recipe": name, "views": kind, "photos": len(photos),
         "seed": None if given.fixed else OWN_SEED, "build_s": round(built_s, 1),
@@ -147,6 +143,22 @@ def run(
     out = RESULTS if given.fixed else given.cache
     print(f"wrote {record(f'ground_{given.place}_{name}', payload, out)}")
     write_csv(out / f"ground_{given.place}_{name}.csv", lines)
+
+
+def asked(bundle: Bundle, photos: list[tuple[Path, View]], kept: Path, *, votes: bool) -> Iterator[list[Row]]:
+    """The lines of every photo; those of an earlier run that was stopped are kept."""
+    before = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+    off = np.random.default_rng(0).uniform(-0.1, 0.1, len(photos))
+    for number, (path, truth) in enumerate(photos):
+        if number < len(before):
+            yield json.loads(before[number])
+            continue
+        lines = list(one(bundle, path, truth, off[number], votes=votes))
+        with kept.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(lines, default=bool) + "\n")
+        if number % 25 == 24:
+            print(f"{kept.stem}: {number + 1} of {len(photos)} photos", flush=True)
+        yield lines
 
 
 def one(bundle: Bundle, path: Path, truth: View, off: float, *, votes: bool) -> Iterator[Row]:
@@ -209,7 +221,6 @@ def voted(
     bundle: Bundle, pixels: np.ndarray, truth: View, estimate: AltitudeEstimate, known: dict[str, float]
 ) -> Iterator[Row]:
     told = {
-        "true": (None, [KnownAltitude(known["true"], 0.0)]),
         "within 10 %": (None, [KnownAltitude(known["within 10 %"], 0.06 * known["within 10 %"])]),
         "estimated": (estimate, []),
     }

@@ -32,7 +32,7 @@ from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.raster import Raster
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
-from nadirfix.options import Recipe
+from nadirfix.options import Recipe, ReferenceOptions
 from nadirfix.output import Progress, quiet
 from nadirfix.retrieval.whiten import Projection
 from nadirfix.runtime import load_network
@@ -80,7 +80,7 @@ def build_bundle(
     about_altitude = networks.altitude()
     about_place = networks.place(order)
     lookout = Lookout(texture, canonical, references, _size(recipe))
-    _describe(work, lookout, progress, whiten_dims=recipe.references.whiten_dims)
+    _describe(work, lookout, progress, recipe.references)
     _prototypes(work, references)
     _matcher(work)
     about = {"altitude": about_altitude, "place": about_place}
@@ -170,18 +170,19 @@ def _size(recipe: Recipe) -> tuple[int, int]:
     return recipe.place_network.width_px, recipe.place_network.height_px
 
 
-def _describe(work: Work, lookout: Lookout, progress: Progress, *, whiten_dims: int) -> None:
+def _describe(work: Work, lookout: Lookout, progress: Progress, options: ReferenceOptions) -> None:
     """What references look like; whitened, if the recipe says so, once all are known."""
     target = work.part(parts.DESCRIPTORS)
     if target.exists():
         return
-    units = work.folder / "units.npy" if whiten_dims else target
+    units = work.folder / "units.npy" if options.whiten_dims else target
     if not units.exists():
         network = load_network(work.part(parts.PLACE))
         describe_references(lookout, network, units, folder=work.folder / "descriptors", progress=progress)
-    if whiten_dims:
+    if options.whiten_dims:
         progress("whitening references", 0, 1)
-        projection = Projection.fit(np.load(units, mmap_mode="r", allow_pickle=False), whiten_dims)
+        rows = np.load(units, mmap_mode="r", allow_pickle=False)
+        projection = Projection.fit(rows, options.whiten_dims, power=options.whiten_power)
         save_array(work.part(parts.PROJECTION), projection.to_array())
         whiten_references(units, target, projection)
         progress("whitening references", 1, 1)
@@ -211,7 +212,6 @@ def _matcher(work: Work) -> None:
 def _manifest(
     *, recipe: Recipe, texture: Texture, grid: Grid, order: ClassOrder, about: dict[str, Any]
 ) -> dict[str, Any]:
-    training = {name: said["training"] for name, said in about.items()}
     return {
         "map": _map(texture),
         "grid": grid.to_dict(),
@@ -223,8 +223,16 @@ def _manifest(
             "place_training": recipe.place_training.seed,
         },
         "networks": about,
-        "accuracy": {name: run and run["validation"] for name, run in training.items()},
+        "accuracy": {name: _accuracy(said) for name, said in about.items()},
     }
+
+
+def _accuracy(about: dict[str, Any]) -> dict[str, float] | None:
+    """How well a network that was trained, or classes that were fitted, did on ground held out."""
+    if about["training"]:
+        return dict(about["training"]["validation"])
+    held_out = about.get("fitted", {}).get("held_out")
+    return dict(held_out) if held_out else None
 
 
 def _map(texture: Texture) -> dict[str, Any]:

@@ -107,6 +107,7 @@ class ReferenceOptions:
     headings: int = 12
     valid_share: float = 0.8  # views with less of the map under them are left out and counted
     whiten_dims: int = 0  # descriptors are whitened on the map's own references to so many numbers; 0: not
+    whiten_power: float = 1.0  # 1: all axes count alike; 0: as they are, only turned
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,8 @@ class VoteOptions:
     scale_share: float = 0.9  # altitudes are added until they hold this much of the probability
     first_crops: int = 4  # of the frame at the likeliest altitude; where they agree, no more are looked at
     crops: int = 16  # of the frame at each altitude, at most
-    sure: float = 0.4  # the share of all votes at which they agree
+    sure: float = 0.35  # the share of all votes at which they agree
+    looks: int = 2  # more, at most, from an altitude the votes themselves agree on
     retrieve: int = 20  # references each crop may vote for
     temperature: float = 0.05  # how much less a reference counts for looking less alike
     place_m: float = 30.0  # how far votes for the same place usually lie apart: about half a stride

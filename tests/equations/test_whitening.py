@@ -28,6 +28,16 @@ def test_what_is_whitened_has_no_mean_and_no_direction() -> None:
     assert spread.T @ spread / len(spread) == pytest.approx(np.eye(len(projection.axes)), abs=2e-2)
 
 
+def test_half_the_power_is_half_way_between_turned_and_whitened() -> None:
+    oracle = PCA(10, svd_solver="full").fit(UNITS.astype(np.float64))
+    turned = oracle.transform(UNITS.astype(np.float64))
+    for power in (0.0, 0.5):
+        wanted = turned / turned.std(axis=0) ** power
+        wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+        seen = Projection.fit(UNITS, 10, power=power)(UNITS)
+        assert seen * np.sign((seen * wanted).sum(axis=0)) == pytest.approx(wanted, abs=2e-4)
+
+
 def test_descriptors_come_out_at_unit_length() -> None:
     lengths = np.linalg.norm(Projection.fit(UNITS, 5)(UNITS), axis=1)
     assert lengths == pytest.approx(np.ones(len(UNITS)), abs=1e-6)

@@ -79,13 +79,28 @@ def test_few_crops_are_enough_where_they_agree(lookup: Lookup) -> None:
     counting = Lookup(CANONICAL, (SIZE, SIZE), counted, lookup.nearest, lookup.places, 32633)
     truth = View(Point(*GROUND.center, 32633), 300.0, 60.0)
     scales = [Scale(CAMERA.gsd_m(300.0), 0.8), Scale(CAMERA.gsd_m(550.0), 0.2)]
-    sure = VoteOptions(place_m=20.0, retrieve=4, temperature=0.01, sure=0.25)
+    few = {"first_crops": 9, "crops": 25, "looks": 0}
+    sure = VoteOptions(place_m=20.0, retrieve=4, temperature=0.01, sure=0.25, **few)
     hypotheses(photo(truth), CAMERA, scales, lookup=counting, options=sure)
     assert asked == [9]
     asked.clear()
     noise = np.random.default_rng(0).integers(0, 255, (384, 512, 3)).astype(np.uint8)
     hypotheses(noise, CAMERA, scales, lookup=counting, options=sure)
     assert asked == [9, 16, 25]
+
+
+def test_a_scale_the_votes_agree_on_is_looked_at_once_more(lookup: Lookup) -> None:
+    """Asked a third too high, the frame's own spread tells, and the second look is at the right scale."""
+    truth = View(Point(GROUND.center[0] - 20.0, GROUND.center[1] + 44.0, 32633), 300.0, 61.0)
+    wrong = [Scale(CAMERA.gsd_m(390.0), 1.0)]
+    views = []
+    for looks in (0, 2):
+        options = VoteOptions(place_m=20.0, retrieve=8, looks=looks, sure=1.0)
+        views.append(hypotheses(photo(truth), CAMERA, wrong, lookup=lookup, options=options)[0].view)
+    off = [abs(view.altitude_m / 300.0 - 1) for view in views]
+    print(f"scale off by {100 * off[0]:.1f} %, then by {100 * off[1]:.1f} %")
+    assert off[1] < 0.04 and off[1] < off[0]
+    assert views[1].center.distance_m(truth.center) < 10
 
 
 def test_a_sheet_s_middle_crop_is_the_canonical_crop() -> None:

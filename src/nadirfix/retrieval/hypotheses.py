@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nadirfix.camera import Camera
 from nadirfix.image.crop import Canonical, Picture, Pixels, canonical_sheet
 from nadirfix.options_frame import VoteOptions
-from nadirfix.retrieval.votes import Votes, hypotheses_from, shares_of
+from nadirfix.retrieval.votes import Votes, hypotheses_from, merged, shares_of
 from nadirfix.types import Hypothesis
 
 __all__ = ["Lookup", "Places", "Scale", "hypotheses"]
@@ -66,14 +66,24 @@ def hypotheses(
 ) -> list[Hypothesis]:
     """Views the photo may show, the likeliest first.
 
-    The likeliest scale is asked first, with few crops. Where they do not agree, all crops of all scales are.
+    The likeliest scale is asked first, with few crops. Where they do not agree, all crops of all scales are;
+    and where those agree on another scale than was asked for, the photo is looked at once more from there.
     """
-    found: list[Hypothesis] = []
-    for asked, crops in ((scales[:1], options.first_crops), (scales, options.crops)):
+
+    def ask(asked: Sequence[Scale], crops: int) -> list[Hypothesis]:
         votes = [_votes(pixels, camera, scale, lookup, options, crops=crops) for scale in asked]
-        found = hypotheses_from(_joined(votes), camera, lookup.epsg, options)
-        if _sure(found, options):
+        return hypotheses_from(_joined(votes), camera, lookup.epsg, options)
+
+    found = ask(scales[:1], options.first_crops)
+    if _sure(found, options):
+        return found
+    found, asked_m = ask(scales, options.crops), [scale.gsd_m for scale in scales]
+    for _ in range(options.looks):
+        gsd_m = camera.gsd_m(found[0].view.altitude_m)
+        if min(abs(math.log(gsd_m / other)) for other in asked_m) < options.scale / 2:
             break
+        asked_m.append(gsd_m)
+        found = merged(ask([Scale(gsd_m, 1.0)], options.crops), found, options)
     return found
 
 

@@ -8,7 +8,7 @@ known, so each such reference votes for a view of the whole photo. What many cro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from nadirfix.camera import Camera
 from nadirfix.options_frame import VoteOptions
 from nadirfix.types import Hypothesis, Point, View
 
-__all__ = ["Votes", "hypotheses_from", "shares_of"]
+__all__ = ["Votes", "hypotheses_from", "merged", "shares_of"]
 
 Floats = NDArray[np.float64]
 
@@ -71,12 +71,21 @@ def hypotheses_from(votes: Votes, camera: Camera, epsg: int, options: VoteOption
     total = float(votes.weight.sum())
     found: list[Hypothesis] = []
     for frame, support in _peaks(votes, options):
-        view = frame.view(camera, epsg)
-        if not any(_same(view, other.view, options) for other in found):
-            found.append(Hypothesis(view, support / total))
+        found = merged(found, [Hypothesis(frame.view(camera, epsg), support / total)], options)
         if len(found) == options.hypotheses:
             break
-    return sorted(found, key=lambda h: -h.score)
+    return found
+
+
+def merged(
+    some: Sequence[Hypothesis], others: Sequence[Hypothesis], options: VoteOptions
+) -> list[Hypothesis]:
+    """Both lists as one, best first, without those that only repeat a better one."""
+    kept: list[Hypothesis] = []
+    for one in sorted([*some, *others], key=lambda h: -h.score):
+        if not any(_same(one.view, other.view, options) for other in kept):
+            kept.append(one)
+    return kept[: options.hypotheses]
 
 
 @dataclass(frozen=True, slots=True)

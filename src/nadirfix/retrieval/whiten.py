@@ -30,20 +30,21 @@ class Projection:
     """The mean of unit descriptors, and axes that turn what differs from it into numbers of equal weight."""
 
     mean: Floats  # (numbers,)
-    axes: Floats  # (dimensions, numbers), each divided by its deviation
+    axes: Floats  # (dimensions, numbers), each divided by (a power of) its deviation
 
     @classmethod
-    def fit(cls, units: Rows, dims: int) -> Projection:
+    def fit(cls, units: Rows, dims: int, *, power: float = 1.0) -> Projection:
         """The projection of these descriptors (a row each) on their principal axes, the largest first.
 
-        No more axes than the rows can tell apart; always the same sign: its largest number is positive.
+        Each axis is divided by this power of its deviation: 1 evens all out, 0 leaves them as they are. No
+        more axes than the rows can tell apart; always the same sign: its largest number is positive.
         """
         some = units[:: -(-len(units) // _FITTED)]
         mean = _mean(some)
         variance, axes = np.linalg.eigh(_covariance(some, mean))
         order = np.argsort(-variance, kind="stable")[: min(dims, max(1, len(some) - 1))]
         order = order[variance[order] > _NOISE * variance.max()]
-        scaled = (axes[:, order] / np.sqrt(variance[order])).T
+        scaled = (axes[:, order] / np.sqrt(variance[order]) ** power).T
         return cls(mean.astype(np.float32), _signed(scaled).astype(np.float32))
 
     @classmethod
