@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+import rasterio
+from rasterio.enums import ColorInterp, Resampling
+from rasterio.transform import Affine
+from rasterio.warp import reproject, transform_bounds
 
 pytest.importorskip("torch")
 
 from nadirfix.bundle import Bundle
 from nadirfix.offline import build_bundle
 from nadirfix.online import locate
-from nadirfix.options import LocateOptions
+from nadirfix.options import RECIPES, LocateOptions
 from nadirfix.types import Fix, Point, View
 from tests.bundles import CAMERA, GROUND, RECIPE, photo_of, write_ground, write_ground_in
 
@@ -96,3 +101,44 @@ def best_answers(bundle: Bundle, photos: list[bytes]) -> list[Fix]:
 def places(fixes: list[Fix]) -> np.ndarray:
     assert all(fix.position and fix.position.epsg == GROUND.epsg for fix in fixes)
     return np.array([(fix.position.east_m, fix.position.north_m) for fix in fixes])
+
+
+def rewritten(source: Path, target: Path, crs: str, *, turn_deg: float) -> Path:
+    """The same map in another system or transform, resampled as anybody would."""
+    with rasterio.open(source) as old:
+        ground_m = transform_bounds(old.crs, crs, *old.bounds)
+        stretch = 1 / math.cos(math.radians(old.lnglat()[1])) if crs == "EPSG:3857" else 1.0
+        gsd_m = old.res[0] * stretch
+        middle = (ground_m[0] + ground_m[2]) / 2, (ground_m[1] + ground_m[3]) / 2
+        count = round(1.5 * (ground_m[2] - ground_m[0]) / gsd_m)
+        place = Affine.translation(*middle) @ Affine.rotation(turn_deg) @ Affine.scale(gsd_m, -gsd_m)
+        place = place @ Affine.translation(-count / 2, -count / 2)
+        pixels = np.zeros((4, count, count), np.uint8)
+        bands = np.concatenate([old.read(), np.full((1, *old.shape), 255, np.uint8)])
+        known = {"src_transform": old.transform, "src_crs": old.crs, "dst_transform": place, "dst_crs": crs}
+        reproject(bands, pixels, resampling=Resampling.cubic, **known)
+    profile = {"driver": "GTiff", "dtype": "uint8", "count": 4, "crs": crs, "transform": place}
+    with rasterio.open(target, "w", width=count, height=count, **profile) as new:
+        new.write(pixels)
+        new.colorinterp = [ColorInterp.red, ColorInterp.green, ColorInterp.blue, ColorInterp.alpha]
+    return target
+
+
+def test_answers_as_they_are_given_do_not_depend_on_the_file(
+    tmp_path: Path, tiny_world: Path, tiny_photos: Path, tiny_bundle: Path
+) -> None:
+    """Photos of another date, altitude unknown, all as ``locate`` does it; web metres and a turn in one file."""
+    pytest.importorskip("kornia")
+    written = rewritten(tiny_world / "old.tif", tmp_path / "map.tif", "EPSG:3857", turn_deg=30.0)
+    bundles = [
+        Bundle.load(tiny_bundle),
+        build_bundle(written, tmp_path / "b.nadir", recipe=RECIPES["tiny"], train=False),
+    ]
+    photos = sorted((tiny_photos / "photos").iterdir())
+    here, there = ([locate(photo, bundle=bundle) for photo in photos] for bundle in bundles)
+    assert [fix.status for fix in here] == [fix.status for fix in there]
+    both = [(a.position, b.position) for a, b in zip(here, there, strict=True) if a.position]
+    apart_m = [a.distance_m(b) for a, b in both]
+    print(f"{len(both)} of {len(photos)} answered, at most {max(apart_m):.2f} m apart")
+    assert len(both) >= len(photos) - 1
+    assert max(apart_m) < 1.0
