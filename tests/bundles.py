@@ -55,11 +55,13 @@ camera = "512x384@300"
 max_m = 200.0
 [references]
 headings = 4
+whiten_dims = 0
 [altitude_network]
 width_px = 64
 height_px = 48
 encoder = "small"
 weights = "random"
+start = ""
 mix_blocks = 1
 mix_channels = 16
 [place_network]
@@ -67,6 +69,7 @@ width_px = 64
 height_px = 64
 encoder = "small"
 weights = "random"
+aggregator = "mixvpr"
 mix_blocks = 1
 mix_channels = 16
 [altitude_training]

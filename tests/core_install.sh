@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Locate one photo in an environment that has only the core install: no torch, no training libraries.
-# usage: tests/core_install.sh BUNDLE PHOTO [PYTHON]     the answer goes to standard output
+# In an environment that has only the core install (no torch, no training libraries): locate one photo with a
+# bundle that was built elsewhere, then build a bundle from a map there and locate the photo with that.
+# usage: tests/core_install.sh BUNDLE PHOTO MAP [PYTHON]     both answers go to standard output
 set -euo pipefail
 bundle=$(realpath "$1")
 photo=$(realpath "$2")
-python=${3:-python3}
+map=$(realpath "$3")
+python=${4:-python3}
 cd "$(dirname "$0")/.."
 
 scratch=$(mktemp -d)
@@ -17,3 +19,5 @@ if "$scratch/venv/bin/python" -c 'import torch' 2>/dev/null; then
 fi
 cd "$scratch"
 "$scratch/venv/bin/nadirfix" locate "$photo" --bundle "$bundle" --quiet
+"$scratch/venv/bin/nadirfix" build "$map" --out here.nadir --recipe tiny --quiet >&2
+"$scratch/venv/bin/nadirfix" locate "$photo" --bundle here.nadir --quiet

@@ -12,9 +12,16 @@ import numpy as np
 from nadirfix import __version__
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.bundle import Bundle, References, parts
-from nadirfix.bundle.describe import Lookout, describe_references, mean_directions, save_array
+from nadirfix.bundle.describe import (
+    Lookout,
+    describe_references,
+    mean_directions,
+    save_array,
+    whiten_references,
+)
 from nadirfix.bundle.recipes import recipe_in_manifest
 from nadirfix.bundle.references import write_references
+from nadirfix.bundle.shipped import ShippedNetworks, Surroundings, learns, shipped_altitude, shipped_place
 from nadirfix.bundle.views import ChosenViews, choose_views
 from nadirfix.bundle.work import Inputs, Work, is_built
 from nadirfix.errors import WeightsError
@@ -25,9 +32,11 @@ from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.raster import Raster
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
-from nadirfix.options import Recipe
+from nadirfix.options import Recipe, ReferenceOptions
 from nadirfix.output import Progress, quiet
+from nadirfix.retrieval.whiten import Projection
 from nadirfix.runtime import load_network
+from nadirfix.runtime.shipped import ShippedNetwork
 from nadirfix.verify.xfeat import about_xfeat, export_xfeat, missing_for_xfeat
 
 if TYPE_CHECKING:
@@ -43,31 +52,35 @@ def build_bundle(
     out: Path | str,
     *,
     recipe: Recipe,
-    train: bool = True,
+    train: bool = False,
     device: str = "auto",
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress = quiet,
 ) -> Bundle:
-    """Make a bundle from a map; stopped at any moment, it goes on with ``resume``."""
+    """Make a bundle from a map; stopped at any moment, it goes on with ``resume``.
+
+    Networks are taken as they come, or trained on this map where ``train`` says so.
+    """
     target = Path(out)
     canonical = _canonical(recipe)
     with GeoMap.open(maps) as ground:
         inputs = _inputs(ground, recipe, train=train)
         if resume and not overwrite and is_built(target, inputs):
             return Bundle.load(target)
-        _require_training_tools()
+        _require_tools(recipe, train=train)
         ground.require_room(*canonical.footprint_m)
         work = Work.begin(target, inputs, resume=resume, overwrite=overwrite)
         texture = _texture(work, ground, recipe, progress)
     grid = Grid.from_options(recipe.grid, anchor_m=map_anchor(texture))
     chosen = choose_views(texture, canonical, grid, recipe.references)
-    networks = _networks(work, texture, recipe, train=train, device=device, progress=progress)
+    networks = _networks(Surroundings(work, texture, recipe, progress), train=train, device=device)
     order = _order(grid, chosen, networks)
     references = _references(work, chosen, grid, order, texture.epsg)
     about_altitude = networks.altitude()
     about_place = networks.place(order)
-    _describe(work, Lookout(texture, canonical, references, _size(recipe)), progress)
+    lookout = Lookout(texture, canonical, references, _size(recipe))
+    _describe(work, lookout, progress, recipe.references)
     _prototypes(work, references)
     _matcher(work)
     about = {"altitude": about_altitude, "place": about_place}
@@ -98,15 +111,25 @@ def _source(raster: Raster) -> dict[str, Any]:
     return {"files": files, "transform": list(raster.affine), "crs": raster.wkt}
 
 
-def _require_training_tools() -> None:
-    """Networks are made with torch, which a machine that only locates does not have."""
+def _shipped(recipe: Recipe, *, train: bool) -> tuple[ShippedNetwork, ShippedNetwork] | None:
+    """Both networks as the package ships them; None where one is to be trained, or is not among them."""
+    if train and (learns(recipe.altitude_training) or learns(recipe.place_training)):
+        return None
+    altitude, place = shipped_altitude(recipe), shipped_place(recipe)
+    return (altitude, place) if altitude and place else None
+
+
+def _require_tools(recipe: Recipe, *, train: bool) -> None:
+    """Networks that do not ship are made with torch, which a machine that only locates does not have."""
+    if _shipped(recipe, train=train):
+        return
     absent = [name for name in _NEEDED if find_spec(name) is None]
     if absent:
         raise WeightsError(
             "weights.no_torch",
-            "building a bundle needs the training libraries",
+            "building a bundle with this recipe needs the training libraries",
             seen=f"{', '.join(absent)} not installed",
-            do="install them with: pip install 'nadirfix[train]'",
+            do="install them with: pip install 'nadirfix[train]', or use --recipe tiny without --train",
         )
 
 
@@ -117,14 +140,16 @@ def _texture(work: Work, ground: GeoMap, recipe: Recipe, progress: Progress) -> 
     return Texture.load(path)
 
 
-def _networks(work: Work, texture: Texture, recipe: Recipe, **settings: Any) -> Networks:
-    """Torch is loaded here and not with this module."""
+def _networks(ground: Surroundings, *, train: bool, device: str) -> Networks | ShippedNetworks:
+    """What makes the networks; torch is loaded here, if at all, and not with this module."""
+    if shipped := _shipped(ground.recipe, train=train):
+        return ShippedNetworks(ground, altitude=shipped[0], place=shipped[1])
     from nadirfix.bundle.networks import Networks
 
-    return Networks(work, texture, recipe, **settings)
+    return Networks(ground, train=train, device=device)
 
 
-def _order(grid: Grid, chosen: ChosenViews, networks: Networks) -> ClassOrder:
+def _order(grid: Grid, chosen: ChosenViews, networks: Networks | ShippedNetworks) -> ClassOrder:
     """A class for every cell that has references, and views to learn from where learning is asked for."""
     found = grid.cells_of(chosen.views.east_m, chosen.views.north_m)
     cells = {(int(e), int(n)) for e, n in np.unique(found, axis=0)}
@@ -145,11 +170,22 @@ def _size(recipe: Recipe) -> tuple[int, int]:
     return recipe.place_network.width_px, recipe.place_network.height_px
 
 
-def _describe(work: Work, lookout: Lookout, progress: Progress) -> None:
+def _describe(work: Work, lookout: Lookout, progress: Progress, options: ReferenceOptions) -> None:
+    """What references look like; whitened, if the recipe says so, once all are known."""
     target = work.part(parts.DESCRIPTORS)
-    if not target.exists():
+    if target.exists():
+        return
+    units = work.folder / "units.npy" if options.whiten_dims else target
+    if not units.exists():
         network = load_network(work.part(parts.PLACE))
-        describe_references(lookout, network, target, folder=work.folder / "descriptors", progress=progress)
+        describe_references(lookout, network, units, folder=work.folder / "descriptors", progress=progress)
+    if options.whiten_dims:
+        progress("whitening references", 0, 1)
+        rows = np.load(units, mmap_mode="r", allow_pickle=False)
+        projection = Projection.fit(rows, options.whiten_dims, power=options.whiten_power)
+        save_array(work.part(parts.PROJECTION), projection.to_array())
+        whiten_references(units, target, projection)
+        progress("whitening references", 1, 1)
 
 
 def _prototypes(work: Work, references: References) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.altitude.levels import KnownAltitude, likely_altitudes
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.crop import Crop, canonical_crop, network_frame, photo_gsd_m
@@ -19,16 +18,17 @@ from nadirfix.image.decode import Photo, decode
 from nadirfix.image.spectrum import log_spectrum
 from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.options import LocateOptions, NetworkOptions
-from nadirfix.options_verify import VerifyOptions
+from nadirfix.options_frame import VoteOptions
 from nadirfix.retrieval.fuse import fuse
-from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis, View
+from nadirfix.retrieval.hypotheses import Scale, hypotheses
+from nadirfix.stopwatch import Stopwatch
+from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis
 from nadirfix.verify.answer import verified_fix
 from nadirfix.verify.compare import Comparison
 from nadirfix.verify.decide import decide
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
-    from nadirfix.verify.features import Detector
 
 __all__ = ["locate"]
 
@@ -41,15 +41,17 @@ def locate(
     bundle: Bundle,
     camera: Camera | None = None,
     altitude_m: float | None = None,
+    altitude_sigma_m: float | None = None,
     options: LocateOptions = _USUAL,
 ) -> Fix:
     """Where a photo was taken, and from how high: a position with its reasons, or "no fix" with its reason.
 
     The camera is the one given, else the photo's own tags, else the bundle's nominal one. An altitude above
-    ground that is given is believed; otherwise it is read from the picture.
+    ground that is given is believed; otherwise it is read from the picture. With ``options.votes`` the whole
+    frame votes, and a deviation of the given altitude is weighed against what the picture shows.
     """
     _open_parts(bundle, options)
-    watch = _Stopwatch()
+    watch = Stopwatch()
     with watch.stage("decode"):
         shot = _read(photo, camera, bundle, options)
     with watch.stage("altitude"):
@@ -79,11 +81,8 @@ def locate(
         crop_clamped=crop.clamped,
         warnings=shot.warnings + height.warnings,
     )
-    detector = bundle.matcher(options.verification.features) if options.verify else None
-    if detector is not None and fix.position is not None:
-        with watch.stage("verify"):
-            fix = _verified(fix, shot, detector, bundle, asked=options.verification, watch=watch)
-    return replace(fix, timings_ms=watch.timings_ms())
+    answer = _asked(fix, shot, height, bundle, options=options, sigma_m=altitude_sigma_m, watch=watch)
+    return dataclasses.replace(answer, timings_ms=watch.timings_ms())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,32 +104,11 @@ class _Height:
     warnings: tuple[str, ...] = ()
 
 
-class _Stopwatch:
-    """Milliseconds per stage."""
-
-    def __init__(self) -> None:
-        self._began_s = time.perf_counter()
-        self._spent_ms: dict[str, float] = {}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        began_s = time.perf_counter()
-        yield
-        self._spent_ms[name] = 1000 * (time.perf_counter() - began_s)
-
-    def add(self, parts_ms: dict[str, float]) -> None:
-        """Parts of a stage that were timed where they happened."""
-        self._spent_ms.update(parts_ms)
-
-    def timings_ms(self) -> dict[str, float]:
-        return {**self._spent_ms, "total": 1000 * (time.perf_counter() - self._began_s)}
-
-
 def _open_parts(bundle: Bundle, options: LocateOptions) -> None:
     """Bring in what every photo needs, so that the first one's timings are like the others'."""
     import faiss  # noqa: F401
 
-    _ = bundle.place_network, bundle.voter, bundle.index
+    _ = bundle.place_network, bundle.voter, bundle.index, bundle.projection
     if options.crop:
         _ = bundle.altitude_network
     if options.weighted:
@@ -159,7 +137,7 @@ def _estimated(shot: _Shot, bundle: Bundle) -> _Height:
     frame = network_frame(
         shot.pixels, shot.camera, bundle.camera, width_px=settings.width_px, height_px=settings.height_px
     )
-    scores = bundle.altitude_network.run(_altitude_input(frame, settings)[None])[0]
+    scores = bundle.altitude_scores(_altitude_input(frame, settings)[None])[0]
     nominal = bundle.bins.estimate(scores)
     gsd_m = photo_gsd_m(nominal.altitude_m, nominal=bundle.camera, photo=shot.camera)
     estimate = nominal.scaled(shot.camera.altitude_m(gsd_m) / nominal.altitude_m)
@@ -186,7 +164,7 @@ def _likeliest(
     """Classes of the likeliest cells, counted through all groups; None stands for all of them."""
     if options.cells == 0:
         return None
-    ranking = bundle.voter.top(embedding, options.cells)
+    ranking = bundle.likeliest_cells(embedding, options.cells)
     first = np.cumsum([0, *bundle.order.sizes])
     return np.asarray(first[ranking.group] + ranking.index, np.int64)
 
@@ -197,8 +175,7 @@ def _lookalikes(
     bundle: Bundle,
     options: LocateOptions,
 ) -> Candidates:
-    descriptor = embedding / max(float(np.linalg.norm(embedding)), 1e-12)
-    rows, distances = bundle.index.search(descriptor, classes, options.retrieve)
+    rows, distances = bundle.index.search(bundle.describe(embedding), classes, options.retrieve)
     known = bundle.references
     return Candidates(
         reference=rows,
@@ -211,24 +188,62 @@ def _lookalikes(
     )
 
 
-def _verified(
-    fix: Fix, shot: _Shot, detector: Detector, bundle: Bundle, *, asked: VerifyOptions, watch: _Stopwatch
+def _hypotheses(
+    shot: _Shot, height: _Height, bundle: Bundle, options: VoteOptions, *, sigma_m: float | None
+) -> list[Hypothesis]:
+    """Views the photo may show, from the whole frame, at every altitude that comes into question."""
+    known = []
+    if height.estimate is None and height.altitude_m is not None:
+        known = [KnownAltitude(height.altitude_m, sigma_m or 0.0)]
+    asked = height.estimate is None and (sigma_m or not known)
+    estimate = _estimated(shot, bundle).estimate if asked else height.estimate
+    levels = likely_altitudes(estimate, known, options)
+    scales = [Scale(shot.camera.gsd_m(level.altitude_m), level.share) for level in levels]
+    return hypotheses(shot.pixels, shot.camera, scales, lookup=bundle.lookup, options=options)
+
+
+def _at(best: Hypothesis, fix: Fix, shot: _Shot) -> Fix:
+    """The fix, moved to where the frame's votes have it."""
+    view = best.view
+    return dataclasses.replace(
+        fix,
+        status="fix",
+        reason=None,
+        position=view.center,
+        altitude_m=view.altitude_m,
+        gsd_m=shot.camera.gsd_m(view.altitude_m),
+        heading_deg=view.heading_deg,
+        footprint_m=shot.camera.footprint_m(view.altitude_m),
+    )
+
+
+def _asked(
+    fix: Fix,
+    shot: _Shot,
+    height: _Height,
+    bundle: Bundle,
+    *,
+    options: LocateOptions,
+    sigma_m: float | None,
+    watch: Stopwatch,
 ) -> Fix:
-    """The fix as the map has it; as it is where nothing is known about its scale."""
-    if fix.candidates is None or fix.altitude_m is None:
+    """What the whole frame votes for, held against the map where the bundle carries something to do so."""
+    asked, known = options.verification, height.altitude_m is not None
+    detector = bundle.matcher(asked.features) if options.verify and known else None
+    votes = options.votes or (asked.votes if detector else None)
+    if votes is None:
         return fix
-    compare = Comparison(shot.pixels, shot.camera, texture=bundle.texture, detector=detector, options=asked)
-    verdict = decide(_hypotheses(fix.candidates, fix.altitude_m), compare, asked)
-    watch.add(compare.spent_ms)
-    return verified_fix(fix, verdict, shot.camera, map_gsd_m=bundle.texture.gsd_m, options=asked)
-
-
-def _hypotheses(candidates: Candidates, altitude_m: float) -> list[Hypothesis]:
-    """Each candidate's place and heading, at the altitude that was found; the nearest-looking first."""
-    return [
-        Hypothesis(View(candidates.point(i), altitude_m, float(candidates.heading_deg[i])), -distance)
-        for i, distance in enumerate(candidates.distance.tolist())
-    ]
+    with watch.stage("votes"):
+        found = _hypotheses(shot, height, bundle, votes, sigma_m=sigma_m)
+    if detector is None:
+        return _at(found[0], fix, shot)
+    with watch.stage("verify"):
+        ground, camera = bundle.texture, shot.camera
+        compare = Comparison(
+            shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch
+        )
+        verdict = decide(found, compare, asked)
+        return verified_fix(fix, verdict, camera, map_gsd_m=ground.gsd_m, options=asked)
 
 
 def _planes(picture: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.errors import InputError
+from nadirfix.options_frame import FitOptions, VoteOptions
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.settings import changed, read_table
 
@@ -105,6 +106,8 @@ class ReferenceOptions:
     stride_m: float = 65.0
     headings: int = 12
     valid_share: float = 0.8  # views with less of the map under them are left out and counted
+    whiten_dims: int = 0  # descriptors are whitened on the map's own references to so many numbers; 0: not
+    whiten_power: float = 1.0  # 1: all axes count alike; 0: as they are, only turned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +125,9 @@ class NetworkOptions:
     weights: str = "microsoft/resnet-50"  # model name, path, or "random" as an explicit choice
     start: str = ""  # whole embedder to start from: a name shipped with the package, or a safetensors file
     weights_licence: str = ""  # of weights given by path, where no model card beside them states it
+    aggregator: str = "mixvpr"
+    gem_power: float = 3.0  # 1 is the mean, infinity the maximum
+    gem_parts: int = 2  # pieces per side of the feature map
     mix_blocks: int = 4
     mix_channels: int = 256
     mix_rows: int = 4
@@ -190,24 +196,30 @@ class TrainOptions:
     seed: int = 0
 
 
+#: The altitude network the package ships: it needs no training, and no torch.
+_SHIPPED_ALTITUDE = NetworkOptions(
+    input="spectrum", width_px=224, height_px=168, encoder="small", weights="random", start="tiny-altitude",
+    mix_blocks=2, mix_channels=64,
+)  # fmt: skip
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a bundle is made: networks, grid, references, training."""
+    """How a bundle is made: networks, grid, references, training; as it comes, nothing need be trained."""
 
     name: str = "standard"
     camera: Camera = DEFAULT_CAMERA
     seed: int = 0
     bins: BinOptions = field(default_factory=BinOptions)
     grid: GridOptions = field(default_factory=GridOptions)
-    references: ReferenceOptions = field(default_factory=ReferenceOptions)
+    references: ReferenceOptions = field(default_factory=lambda: ReferenceOptions(whiten_dims=256))
     head: HeadOptions = field(default_factory=HeadOptions)
     augment: AugmentOptions = field(default_factory=AugmentOptions)
     contrast: ContrastOptions = field(default_factory=ContrastOptions)
+    fit: FitOptions = field(default_factory=FitOptions)
     texture: TextureOptions = field(default_factory=TextureOptions)
-    altitude_network: NetworkOptions = field(
-        default_factory=lambda: NetworkOptions(input="spectrum", width_px=448, height_px=336)
-    )
-    place_network: NetworkOptions = field(default_factory=NetworkOptions)
+    altitude_network: NetworkOptions = _SHIPPED_ALTITUDE
+    place_network: NetworkOptions = field(default_factory=lambda: NetworkOptions(aggregator="gem"))
     altitude_training: TrainOptions = field(default_factory=TrainOptions)
     place_training: TrainOptions = field(default_factory=TrainOptions)
     matcher: Literal["xfeat", "sift", "none"] = "xfeat"  # what fixes are verified with
@@ -222,6 +234,7 @@ class LocateOptions:
     retrieve: int = 10
     weighted: bool = True  # False: the nearest reference alone is the answer
     outlier_share: float = 0.4
+    votes: VoteOptions | None = None  # how the whole frame votes; None: only where fixes are verified
     keep_on_line: bool = True  # candidates on the line between agreeing and not: kept, as published
     weight_epsilon: float = 1e-8
     verify: bool = True  # hold hypotheses against the map, where the bundle carries a matcher
@@ -240,20 +253,20 @@ class LocateOptions:
             )
 
 
+_PAPER_ALTITUDE = NetworkOptions(input="spectrum", width_px=448, height_px=336)
 _PAPER_PLACE = NetworkOptions(encoder="efficientnet-b5", weights="google/efficientnet-b5")
 
 #: The named recipes: the published protocol to the letter, our best, and one for tests on two cores.
 RECIPES: dict[str, Recipe] = {
     "paper": Recipe(
-        name="paper", place_network=_PAPER_PLACE, grid=GridOptions(anchor="zone"), matcher="none"
+        name="paper", altitude_network=_PAPER_ALTITUDE, place_network=_PAPER_PLACE,
+        references=ReferenceOptions(), grid=GridOptions(anchor="zone"), matcher="none",
     ),
     "standard": Recipe(name="standard"),
     "tiny": Recipe(
         name="tiny",
-        altitude_network=NetworkOptions(
-            input="spectrum", width_px=224, height_px=168, encoder="small", weights="random",
-            start="tiny-altitude", mix_blocks=2, mix_channels=64,
-        ),
+        references=ReferenceOptions(),
+        fit=FitOptions(views=400),
         place_network=NetworkOptions(
             width_px=112, height_px=112, encoder="small", weights="random", start="tiny-place",
             mix_blocks=2, mix_channels=64,

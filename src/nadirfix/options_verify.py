@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from nadirfix.options_frame import VoteOptions
+
 __all__ = ["FeatureOptions", "TrustOptions", "VerifyOptions"]
 
 
@@ -58,5 +60,6 @@ class VerifyOptions:
     alike_deg: float = 10.0
     alike_scale: float = 1.06
     told: int = 4  # sightings that are told with an answer
+    votes: VoteOptions = field(default_factory=VoteOptions)  # where hypotheses come from
     trust: TrustOptions = field(default_factory=TrustOptions)
     features: FeatureOptions = field(default_factory=FeatureOptions)

@@ -10,8 +10,8 @@ from sources import BIN, module_path, modules, room
 
 #: A room may import from the layers above it in this list, never from below.
 LAYERS = [
-    {"types", "errors", "options", "camera", "output", "manifest", "formats", "line", "settings", "weights"}
-    | {"options_verify"},
+    {"types", "errors", "options", "options_frame", "options_verify", "camera", "output", "manifest"}
+    | {"formats", "line", "settings", "stopwatch", "weights"},
     {"geo", "image"},
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},
@@ -31,8 +31,10 @@ NEIGHBOURS = {
     ("formats", "errors"),
     ("camera", "errors"),
     ("options", "errors"),
+    ("options", "options_frame"),
     ("options", "settings"),
     ("options", "options_verify"),
+    ("options_verify", "options_frame"),
     ("settings", "camera"),
     ("settings", "errors"),
     ("options", "camera"),
@@ -49,7 +51,18 @@ NEIGHBOURS = {
 DOORS = {"nadirfix", "nadirfix.__main__"}
 
 #: What a GPU box needs to train, and what it must do without.
-TRAINING_ROOMS = {"types", "errors", "options", "settings", "camera", "image", "nn", "altitude", "place"}
+TRAINING_ROOMS = {
+    "types",
+    "errors",
+    "options",
+    "options_frame",
+    "settings",
+    "camera",
+    "image",
+    "nn",
+    "altitude",
+    "place",
+}
 TRAINING_MODULES = {"nadirfix.geo", "nadirfix.geo.grid", "nadirfix.geo.texture"}
 NOT_ON_A_GPU_BOX = ["rasterio", "pyproj", "faiss", "pydantic", "typer", "rich"]
 

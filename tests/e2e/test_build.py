@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +13,19 @@ import pytest
 
 pytest.importorskip("torch")
 
+from sklearn.decomposition import PCA
+
 from nadirfix.bundle import Bundle
-from nadirfix.bundle.parts import MANIFEST
+from nadirfix.bundle.describe import Lookout
+from nadirfix.bundle.parts import MANIFEST, read_manifest, write_manifest
 from nadirfix.offline import build_bundle
-from nadirfix.options import load_recipe
-from tests.bundles import RECIPE, RECIPE_TOML, SIDE_M, write_ground
+from nadirfix.online import locate
+from nadirfix.options import NetworkOptions, load_recipe
+from nadirfix.types import View
+from tests.bundles import RECIPE, RECIPE_TOML, SIDE_M, photo_of, write_ground
 from tests.command import nadirfix
+
+GEM = NetworkOptions(width_px=64, height_px=64, encoder="small", weights="random", aggregator="gem")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def built(folder: Path) -> tuple[Path, dict]:
     arguments = (folder / "map.tif", "--out", folder / "b.nadir", "--recipe", folder / "recipe.toml")
-    done = nadirfix("build", *arguments, "--device", "cpu")
+    done = nadirfix("build", *arguments, "--train", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     assert "describing references" in done.stderr
     return folder / "b.nadir", json.loads(done.stdout)
@@ -67,13 +77,15 @@ def test_the_manifest_names_no_folder_of_this_machine(built: tuple[Path, dict]) 
 
 
 def test_the_same_build_in_python_is_the_same_bytes(built: tuple[Path, dict], folder: Path) -> None:
-    again = build_bundle([folder / "map.tif"], folder / "again.nadir", recipe=RECIPE, device="cpu")
+    again = build_bundle(
+        [folder / "map.tif"], folder / "again.nadir", recipe=RECIPE, train=True, device="cpu"
+    )
     assert (again.path / MANIFEST).read_bytes() == (built[0] / MANIFEST).read_bytes()
 
 
 def test_resuming_what_is_whole_leaves_it_alone(built: tuple[Path, dict], folder: Path) -> None:
     before = (built[0] / MANIFEST).stat().st_mtime_ns
-    bundle = build_bundle(folder / "map.tif", built[0], recipe=RECIPE, resume=True)
+    bundle = build_bundle(folder / "map.tif", built[0], recipe=RECIPE, train=True, resume=True)
     assert bundle.path == built[0]
     assert (built[0] / MANIFEST).stat().st_mtime_ns == before
 
@@ -118,3 +130,87 @@ def test_without_training_networks_are_as_they_start(folder: Path, tmp_path: Pat
     assert not (bundle.path / "place.safetensors").exists()
     first = bundle.descriptors[bundle.references.rows_of(0)].astype(np.float64).mean(axis=0)
     np.testing.assert_allclose(bundle.prototypes[0], first / np.linalg.norm(first), atol=2e-3)
+
+
+@pytest.fixture(scope="module")
+def whitened(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    references = dataclasses.replace(RECIPE.references, whiten_dims=20)
+    recipe = dataclasses.replace(RECIPE, references=references, place_network=GEM)
+    return build_bundle(folder / "map.tif", tmp_path_factory.mktemp("w") / "b.nadir", recipe=recipe)
+
+
+def test_references_are_whitened_on_themselves(whitened: Bundle) -> None:
+    """Against scikit-learn, from the pictures on: the bundle's own network, then principal components."""
+    lookout = Lookout(whitened.texture, whitened.canonical, whitened.references, (64, 64))
+    with ThreadPoolExecutor(2) as pool:
+        raw = whitened.place_network.run(lookout.pictures(range(len(lookout)), pool)).astype(np.float64)
+    units = (raw / np.linalg.norm(raw, axis=1, keepdims=True)).astype(np.float16).astype(np.float64)
+    wanted = PCA(20, whiten=True, svd_solver="full").fit_transform(units)
+    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    seen = whitened.descriptors.astype(np.float64)
+    assert seen @ seen.T == pytest.approx(wanted @ wanted.T, abs=5e-3)
+    assert whitened.describe(raw.astype(np.float32)) == pytest.approx(seen, abs=5e-3)
+
+
+def test_prototypes_are_whitened_too_and_name_a_reference_s_own_cell(whitened: Bundle) -> None:
+    for label in range(len(whitened.order)):
+        rows = whitened.descriptors[whitened.references.rows_of(label)].astype(np.float64)
+        common = rows.sum(axis=0) / np.linalg.norm(rows.sum(axis=0))
+        np.testing.assert_allclose(whitened.prototypes[label], common, atol=2e-3)
+    row = whitened.references.rows_of(7).start
+    lookout = Lookout(whitened.texture, whitened.canonical, whitened.references, (64, 64))
+    embedding = whitened.place_network.run(lookout.picture(row)[None])[0]
+    assert tuple(whitened.references.cell[row]) in set(
+        map(tuple, whitened.likeliest_cells(embedding, 3).cells.tolist())
+    )
+
+
+def test_a_projection_is_a_part_like_the_others(whitened: Bundle, tmp_path: Path) -> None:
+    assert whitened.manifest["format"] == 2 and "projection.npy" in whitened.manifest["parts"]
+    copy = Path(shutil.copytree(whitened.path, tmp_path / "c.nadir"))
+    content = bytearray((copy / "projection.npy").read_bytes())
+    content[-1] ^= 1
+    (copy / "projection.npy").write_bytes(content)
+    assert nadirfix("verify", copy).returncode == 4
+
+
+def test_a_bundle_from_before_projections_answers_as_it_did(folder: Path, tmp_path: Path) -> None:
+    now = build_bundle(folder / "map.tif", tmp_path / "b.nadir", recipe=RECIPE)
+    photo = photo_of(View(now.texture.center, 130.0, 20.0))
+    answer = locate(photo, bundle=now, camera=RECIPE.camera)
+    manifest = {**read_manifest(now.path), "format": 1}
+    for table, new in (("references", {"whiten_dims"}), ("place_network", {"aggregator", "gem_power"})):
+        manifest["recipe"][table] = {k: v for k, v in manifest["recipe"][table].items() if k not in new}
+    write_manifest(now.path, manifest)
+    then = Bundle.load(now.path)
+    assert then.recipe == RECIPE and then.projection is None
+    again = locate(photo, bundle=then, camera=RECIPE.camera)
+    assert again.position == answer.position and again.status == "fix"
+    embedding = then.place_network.run(np.ones((1, 3, 64, 64), np.float32))
+    unit = embedding / np.linalg.norm(embedding)
+    np.testing.assert_allclose(then.describe(embedding), unit, rtol=1e-6)
+
+
+def test_twenty_square_kilometres_stay_under_two_hundred_megabytes(whitened: Bundle) -> None:
+    """By arithmetic from a real bundle's parts: standard, a map of 0.5 m a pixel, texture included."""
+    from nadirfix.nn.encoder import build_encoder
+
+    sizes = {name: part["bytes"] for name, part in whitened.manifest["parts"].items()}
+    assert set(sizes) == {
+        "texture.ntx", "altitude.onnx", "place.onnx", "prototypes.npy", "projection.npy", "descriptors.npy",
+        "references.parquet",
+    }  # fmt: skip
+    standard, count = load_recipe("standard"), len(whitened.references)
+    assert sizes["descriptors.npy"] == count * whitened.descriptors.shape[1] * 2 + 128
+    views = 20e6 / standard.references.stride_m**2 * standard.references.headings
+    dims = standard.references.whiten_dims
+    weights = sum(p.numel() for p in build_encoder("resnet50-stage3").parameters())
+    wanted = {
+        "texture": 20e6 / 0.5**2 * 0.9,  # bytes a pixel with all levels: 0.84 on the finest map we have
+        "descriptors": views * dims * 2,
+        "references": views * sizes["references.parquet"] / count,
+        "projection": (dims + 1) * 4 * 4096,
+        "networks": 2 * weights + 2e6,
+    }
+    print({name: f"{size / 1e6:.0f} MB" for name, size in wanted.items()})
+    assert sum(wanted.values()) < 200e6

@@ -220,7 +220,7 @@ def test_tables_of_the_method(tmp_path, monkeypatch):
     monkeypatch.setattr(variants, "_WIDTHS_M", (25.0, 50.0))
     monkeypatch.setattr(variants, "_HEADS", ("ce", "qamc"))
     bundle = build_bundle(
-        write_ground(tmp_path / "map.tif"), tmp_path / "b.nadir", recipe=RECIPE, device="cpu"
+        write_ground(tmp_path / "map.tif"), tmp_path / "b.nadir", recipe=RECIPE, train=True, device="cpu"
     )
     with GeoMap.open(tmp_path / "map.tif") as ground:
         options = SimulateOptions(count=2, altitude_min_m=100.0, altitude_max_m=140.0)

@@ -324,7 +324,7 @@ def test_locating_needs_no_library_beyond_the_core(
     beyond = sorted(m for m, dists in homes.items() if not {canonical(d) for d in dists} & core)
     assert {"torch", "onnx", "pytest", "geopandas"} <= set(beyond)
     done = run_in_python(BLOCK.format(beyond=beyond), "locate", photos[0], "--bundle", tiny_bundle, "--quiet")
-    assert [untimed(line) for line in lines(done)] == [untimed(answers[0])]
+    assert [untimed(line) for line in lines(done)] == [untimed(answers[0])] * 2
 
 
 def core_distributions() -> set[str]:
@@ -350,8 +350,29 @@ def canonical(name: str) -> str:
 
 @pytest.mark.slow
 def test_locating_in_a_fresh_core_environment(
-    tiny_bundle: Path, photos: list[Path], answers: list[dict]
+    tiny_bundle: Path, tiny_world: Path, photos: list[Path], answers: list[dict]
 ) -> None:
-    command = [ROOT / "tests" / "core_install.sh", tiny_bundle, photos[0], sys.executable]
+    """Locating, and building as well: both bundles are the same, so both answers are."""
+    ground = tiny_world / "old.tif"
+    command = [ROOT / "tests" / "core_install.sh", tiny_bundle, photos[0], ground, sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert [untimed(line) for line in lines(done)] == [untimed(answers[0])]
+
+
+@pytest.mark.parametrize(("altitude_m", "sigma_m"), [(None, None), (140.0, None), (140.0, 20.0)])
+def test_the_whole_frame_may_vote(
+    tiny_bundle: Path, photos: list[Path], altitude_m: float | None, sigma_m: float | None
+) -> None:
+    from nadirfix.options_frame import VoteOptions
+
+    bundle = Bundle.load(tiny_bundle)
+    options = LocateOptions(votes=VoteOptions())
+    known = {"altitude_m": altitude_m, "altitude_sigma_m": sigma_m}
+    fix = locate(photos[0], bundle=bundle, options=options, **known)
+    assert fix.status == "fix" and "votes" in fix.timings_ms
+    assert fix.altitude_m is not None and fix.gsd_m == pytest.approx(fix.altitude_m / 600.0)
+    west, south, east, north = bundle.texture.bounds
+    assert west < fix.position.east_m < east and south < fix.position.north_m < north
+    plain = locate(photos[0], bundle=bundle, altitude_m=altitude_m)
+    assert fix.candidates.reference.tolist() == plain.candidates.reference.tolist()
+    assert fix.position != plain.position

@@ -50,7 +50,7 @@ def build(map_path: str, out: str, point: str | None) -> None:
     from nadirfix.offline import build_bundle
 
     progress = arm(point) if point else (lambda *_: None)
-    build_bundle(map_path, out, recipe=RECIPE, resume=True, progress=progress)
+    build_bundle(map_path, out, recipe=RECIPE, train=True, resume=True, progress=progress)
 
 
 def attempt(map_path: str, out: str, point: str | None) -> int:

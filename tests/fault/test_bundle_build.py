@@ -99,17 +99,17 @@ def test_a_full_disk_ends_with_exit_7_and_can_be_gone_on_from(folder: Path) -> N
     """A limit on file size stands for a full disk; it strikes at the texture, then at a checkpoint."""
     target = folder / "full.nadir"
     for limit, struck in ((60_000, "texture.ntx"), (1_500_000, "checkpoint.pt")):
-        full(run(folder, "--out", target, "--resume", limit=limit), struck, target)
-    done = run(folder, "--out", target, "--resume")
+        full(run(folder, "--out", target, "--train", "--resume", limit=limit), struck, target)
+    done = run(folder, "--out", target, "--train", "--resume")
     assert done.returncode == 0, done.stderr
-    again = build_bundle(folder / "map.tif", folder / "quiet.nadir", recipe=RECIPE, device="cpu")
+    again = build_bundle(folder / "map.tif", folder / "quiet.nadir", recipe=RECIPE, train=True, device="cpu")
     assert Bundle.verify(target).manifest["parts"] == again.manifest["parts"]
     assert not list(folder.glob(".full.nadir*"))
 
 
 @pytest.mark.parametrize(("limit", "struck"), [(1_500_000, "altitude.onnx"), (1_000, "state.json")])
 def test_a_full_disk_at_other_parts(folder: Path, tmp_path: Path, limit: int, struck: str) -> None:
-    done = run(folder, "--out", tmp_path / "b.nadir", "--no-train", limit=limit)
+    done = run(folder, "--out", tmp_path / "b.nadir", limit=limit)
     full(done, struck, tmp_path / "b.nadir")
 
 

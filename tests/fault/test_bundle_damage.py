@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 from nadirfix.bundle import Bundle
-from nadirfix.bundle.parts import FORMAT, MANIFEST
+from nadirfix.bundle.parts import FORMAT, MANIFEST, OLDEST
 from nadirfix.errors import BundleError
 from nadirfix.offline import build_bundle
 from tests.bundles import RECIPE, write_ground
@@ -32,7 +32,7 @@ PARTS = [
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bundle")
-    return build_bundle(write_ground(folder / "map.tif"), folder / "b.nadir", recipe=RECIPE).path
+    return build_bundle(write_ground(folder / "map.tif"), folder / "b.nadir", recipe=RECIPE, train=True).path
 
 
 @pytest.fixture
@@ -91,13 +91,13 @@ def test_a_part_cut_short_is_found_on_opening(copy: Path, name: str) -> None:
     assert name in caught.value.message
 
 
-@pytest.mark.parametrize(("found", "word"), [(FORMAT + 1, "newer"), (FORMAT - 1, "older")])
+@pytest.mark.parametrize(("found", "word"), [(FORMAT + 1, "newer"), (OLDEST - 1, "older")])
 def test_another_version_is_named_with_ours(copy: Path, found: int, word: str) -> None:
     manifest = json.loads((copy / MANIFEST).read_text())
     (copy / MANIFEST).write_text(json.dumps({**manifest, "format": found, "nadirfix": "7.8.9"}))
     error = refused(copy, "bundle.version")
     assert word in error.message and "7.8.9" in error.message
-    assert f"format {found}" in error.message and f"format {FORMAT}" in error.message
+    assert f"format {found}" in error.message and f"to {FORMAT}" in error.message
     assert nadirfix("info", copy).returncode == 4
 
 

@@ -100,3 +100,12 @@ def test_classes_must_share_out_all_rows() -> None:
         ReferenceIndex(np.zeros((3, 2), np.float16), [0, 2])
     with pytest.raises(ValueError, match="share out"):
         ReferenceIndex(np.zeros((3, 2), np.float16), [0, 4, 3])
+
+
+def test_many_at_once_are_the_same_as_one_by_one(index: ReferenceIndex) -> None:
+    queries = unit(RNG.normal(size=(3, 96)))
+    rows, cosines = index.nearest(queries, 7)
+    for query, found, cosine in zip(queries, rows, cosines, strict=True):
+        wanted, distances = index.search(query, None, 7)
+        assert found.tolist() == wanted.tolist()
+        assert np.sqrt(2 - 2 * cosine) == pytest.approx(distances, abs=1e-3)

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.geo.grid import ClassOrder, Grid
@@ -50,6 +51,12 @@ class Places:
 class Fake:
     """A bundle of four cells in a row; ``class_of`` is the one the place network speaks for."""
 
+    describe, likeliest_cells, altitude_scores = (
+        Bundle.describe,
+        Bundle.likeliest_cells,
+        Bundle.altitude_scores,
+    )
+
     def __init__(self, *, altitude_class: int = 4, class_of: int = 3, recipe=RECIPE) -> None:
         self.recipe, self.camera, self.epsg = recipe, recipe.camera, EPSG
         self.bins = AltitudeBins.from_options(recipe.bins)
@@ -57,6 +64,8 @@ class Fake:
         self.order = ClassOrder.from_cells(Grid(100.0, 1), [(c, 0) for c in range(4)])
         directions = np.eye(4)
         self.voter = CellVoter([directions], self.order, recipe.head)
+        self.manifest, self.projection = {"networks": {"place": {"training": None}}}, None
+        self.altitude_classes = None
         self.altitude_network = Says(np.eye(len(self.bins))[altitude_class])
         self.place_network = Says(3 * directions[class_of] + 0.1)
         label = np.repeat(np.arange(4), SIZES)

@@ -18,31 +18,35 @@ from nadirfix.bundle import parts
 from nadirfix.bundle.describe import save_array
 from nadirfix.bundle.halve import store_half
 from nadirfix.bundle.recipes import portable_name
-from nadirfix.bundle.work import Work
+from nadirfix.bundle.shipped import (
+    Surroundings,
+    learns,
+    put_altitude,
+    put_place,
+    shipped_altitude,
+    shipped_place,
+)
 from nadirfix.geo.grid import ClassOrder
-from nadirfix.geo.texture import Texture
 from nadirfix.nn.embedder import preprocessing
 from nadirfix.nn.export import export_network
 from nadirfix.nn.ground import sharp_altitude_m
 from nadirfix.nn.host import ViewSource, source_on
 from nadirfix.nn.loop import Report, StepReport
 from nadirfix.nn.weights import WeightsRecord
-from nadirfix.options import NetworkOptions, Recipe, TrainOptions
+from nadirfix.options import NetworkOptions
 from nadirfix.output import Progress, atomic_file
 from nadirfix.place.model import PlaceNetwork, build_place_network
 from nadirfix.place.train import place_sampler, train_place
 
-__all__ = ["Networks", "learns"]
+__all__ = ["Networks", "network_facts"]
 
 
 class Networks:
     """Makes both networks of a bundle; each leaves a note when it is done."""
 
-    def __init__(
-        self, work: Work, texture: Texture, recipe: Recipe, *, train: bool, device: str, progress: Progress
-    ) -> None:
-        self.work, self.texture, self.recipe, self.progress = work, texture, recipe, progress
-        self.train, self.device = train, _device(device)
+    def __init__(self, ground: Surroundings, *, train: bool, device: str) -> None:
+        self.ground, self.train, self.device = ground, train, _device(device)
+        self.work, self.texture, self.recipe = ground.work, ground.texture, ground.recipe
 
     def cells_to_learn(self) -> set[tuple[int, int]] | None:
         """The cells that can be learned; None where nothing is, and any cell will do."""
@@ -60,7 +64,10 @@ class Networks:
 
     def _make_altitude(self) -> dict[str, Any]:
         options, report = self.recipe.altitude_network, None
-        if self.train and learns(self.recipe.altitude_training):
+        learned = self.train and learns(self.recipe.altitude_training)
+        if not learned and (shipped := shipped_altitude(self.recipe)):
+            return put_altitude(shipped, self.ground)
+        if learned:
             done = train_altitude(self.texture, self.recipe, **self._training("altitude"))
             network, record, report = done.network, done.record, done.report
             _save_weights(network, self.work.part(parts.ALTITUDE_WEIGHTS))
@@ -69,12 +76,15 @@ class Networks:
             network, record = build_altitude_network(options, bins, seed=self.recipe.seed)
         _export(network, self.work.part(parts.ALTITUDE), options)
         sharp_m = sharp_altitude_m(self.texture, self.recipe.camera, options.width_px)
-        said = {**_said(options, record, report), "sharp_altitude_m": sharp_m}
+        said = {**network_facts(options, record, report), "sharp_altitude_m": sharp_m}
         return self.work.write_note("altitude.json", said)
 
     def _make_place(self, order: ClassOrder) -> dict[str, Any]:
         options, report = self.recipe.place_network, None
-        if self.train and learns(self.recipe.place_training):
+        learned = self.train and learns(self.recipe.place_training)
+        if not learned and (shipped := shipped_place(self.recipe)):
+            return put_place(shipped, self.work)
+        if learned:
             done = train_place(self.texture, self.recipe, order=order, **self._training("place"))
             network, record, report = done.network, done.record, done.report
             _save_weights(network, self.work.part(parts.PLACE_WEIGHTS))
@@ -82,7 +92,7 @@ class Networks:
         else:
             network, record = build_place_network(options, self.recipe.head, order, seed=self.recipe.seed)
         _export(network.embedder, self.work.part(parts.PLACE), options)
-        said = {**_said(options, record, report), "dimensions": network.embedder.dimensions}
+        said = {**network_facts(options, record, report), "dimensions": network.embedder.dimensions}
         return self.work.write_note("place.json", said)
 
     def _training(self, name: str) -> dict[str, Any]:
@@ -91,18 +101,13 @@ class Networks:
             "device": self.device,
             "folder": self.work.folder / name,
             "resume": True,
-            "report": _teller(self.progress),
+            "report": _teller(self.ground.progress),
             "on_device": self._on_device,
         }
 
     @cached_property
     def _on_device(self) -> ViewSource:
         return source_on(self.texture, self.device)
-
-
-def learns(training: TrainOptions) -> bool:
-    """Whether there is anything to train: a budget of nothing leaves a network as it starts."""
-    return training.schedule == "plateau" or training.budget_steps > 0 or training.budget_s > 0
 
 
 def _device(name: str) -> str:
@@ -144,7 +149,7 @@ def _save_prototypes(network: PlaceNetwork, path: Path) -> None:
     save_array(path, np.concatenate(tables).astype(np.float16))
 
 
-def _said(options: NetworkOptions, record: WeightsRecord, report: Report | None) -> dict[str, Any]:
+def network_facts(options: NetworkOptions, record: WeightsRecord, report: Report | None) -> dict[str, Any]:
     """What the manifest says of a network; nothing about time: equal builds have equal manifests."""
     weights = record.to_dict()
     trained = report and {"steps": report.steps, "loss": report.loss, "validation": report.validation}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
+from nadirfix.altitude.fit import scores_of
 from nadirfix.bundle import parts
 from nadirfix.bundle.recipes import recipe_from_manifest
 from nadirfix.bundle.references import References, read_references
@@ -19,11 +20,13 @@ from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.image.crop import Canonical
 from nadirfix.options import Recipe
 from nadirfix.options_verify import FeatureOptions
-from nadirfix.place.classify import CellVoter
+from nadirfix.place.classify import CellRanking, CellVoter
+from nadirfix.retrieval.whiten import Projection, unit
 from nadirfix.runtime import Network, load_network
 
 if TYPE_CHECKING:
     from nadirfix.geo.texture import Texture
+    from nadirfix.retrieval.hypotheses import Lookup
     from nadirfix.retrieval.index import ReferenceIndex
     from nadirfix.verify.features import Detector
 
@@ -83,8 +86,20 @@ class Bundle:
 
     @cached_property
     def altitude_network(self) -> Network:
-        """From the spectrum of a photo to a score for every altitude class."""
+        """From the spectrum of a photo to a score for every altitude class, or to what they are made of."""
         return load_network(self.path / parts.ALTITUDE)
+
+    @cached_property
+    def altitude_classes(self) -> NDArray[np.float32] | None:
+        """Classes fitted to this map; None where the network brings its own."""
+        if parts.ALTITUDE_CLASSES not in self.manifest["parts"]:
+            return None
+        return self._array(parts.ALTITUDE_CLASSES, dtype=np.float32, rows=len(self.bins))
+
+    def altitude_scores(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+        """A score for every altitude class, for each input of the altitude network."""
+        said = self.altitude_network.run(inputs)
+        return said if self.altitude_classes is None else scores_of(said, self.altitude_classes)
 
     @cached_property
     def place_network(self) -> Network:
@@ -98,9 +113,31 @@ class Bundle:
 
     @cached_property
     def voter(self) -> CellVoter:
-        """Tells from a raw embedding how likely each cell is."""
+        """Tells how likely each cell is, from what its prototypes are made of."""
         borders = np.cumsum(self.order.sizes)[:-1]
         return CellVoter(np.split(self.prototypes, borders), self.order, self.recipe.head)
+
+    @cached_property
+    def projection(self) -> Projection | None:
+        """What whitens descriptors; None where the bundle has them as the network gives them."""
+        if parts.PROJECTION not in self.manifest["parts"]:
+            return None
+        return Projection.from_array(self._array(parts.PROJECTION, dtype=np.float32))
+
+    def describe(self, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Raw embeddings (a row each) as descriptors: what references are compared by."""
+        units = unit(embeddings)
+        return units if self.projection is None else self.projection(units)
+
+    def likeliest_cells(self, embedding: NDArray[np.float32], count: int) -> CellRanking:
+        """The cells a photo with this raw embedding may lie in, the likeliest first.
+
+        A head that was trained looks at the embedding; where each cell is spoken for by its references, they
+        are descriptors, and so is what is compared with them.
+        """
+        learned = self.manifest["networks"]["place"]["training"] is not None
+        raw = learned or self.projection is None
+        return self.voter.top(embedding if raw else self.describe(embedding), count)
 
     @cached_property
     def references(self) -> References:
@@ -136,11 +173,26 @@ class Bundle:
     def _matcher_network(self) -> Network | None:
         return load_network(self.path / parts.MATCHER) if self.matcher_name == "xfeat" else None
 
-    def _array(self, name: str, *, rows: int) -> NDArray[np.float16]:
+    @cached_property
+    def lookup(self) -> Lookup:
+        """What it takes to let a whole frame vote for where it lies."""
+        from nadirfix.retrieval.hypotheses import Lookup
+
+        size = self.recipe.place_network
+        return Lookup(
+            canonical=self.canonical,
+            crop_px=(size.width_px, size.height_px),
+            describe=lambda crops: self.describe(self.place_network.run(np.moveaxis(crops, -1, 1))),
+            nearest=self.index.nearest,
+            places=self.references,
+            epsg=self.epsg,
+        )
+
+    def _array(self, name: str, *, dtype: type = np.float16, rows: int | None = None) -> NDArray[Any]:
         try:
-            array: NDArray[np.float16] = np.load(self.path / name, mmap_mode="r", allow_pickle=False)
+            array: NDArray[Any] = np.load(self.path / name, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
             raise parts.damaged(self.path, f"{name} cannot be read ({error})") from error
-        if array.dtype != np.float16 or array.ndim != 2 or len(array) != rows:
+        if array.dtype != dtype or array.ndim != 2 or rows not in (None, len(array)):
             raise parts.damaged(self.path, f"{name} holds {array.dtype} {array.shape} for {rows} rows")
         return array

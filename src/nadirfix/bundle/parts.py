@@ -16,13 +16,16 @@ from nadirfix.output import atomic_file
 
 __all__ = [
     "ALTITUDE",
+    "ALTITUDE_CLASSES",
     "ALTITUDE_WEIGHTS",
     "DESCRIPTORS",
     "FORMAT",
     "MANIFEST",
     "MATCHER",
+    "OLDEST",
     "PLACE",
     "PLACE_WEIGHTS",
+    "PROJECTION",
     "PROTOTYPES",
     "REFERENCES",
     "TEXTURE",
@@ -35,14 +38,17 @@ __all__ = [
     "write_manifest",
 ]
 
-#: The version of the folder's layout; bundles of another one are refused.
-FORMAT = 1
+#: The version of the folder's layout, and the oldest that is read as well; bundles of others are refused.
+#: 2: descriptors may be whitened by a projection, which a reader of 1 would leave out.
+FORMAT, OLDEST = 2, 1
 MANIFEST = "manifest.json"
 TEXTURE = "texture.ntx"
 ALTITUDE, ALTITUDE_WEIGHTS = "altitude.onnx", "altitude.safetensors"
+ALTITUDE_CLASSES = "altitude_classes.npy"
 PLACE, PLACE_WEIGHTS = "place.onnx", "place.safetensors"
 MATCHER = "matcher.onnx"
 PROTOTYPES, DESCRIPTORS, REFERENCES = "prototypes.npy", "descriptors.npy", "references.parquet"
+PROJECTION = "projection.npy"
 
 Manifest = dict[str, Any]
 
@@ -126,14 +132,14 @@ def _parsed(path: Path) -> Manifest:
 
 def _check_version(manifest: Manifest, folder: Path) -> None:
     found = manifest.get("format")
-    if found == FORMAT:
+    if isinstance(found, int) and OLDEST <= found <= FORMAT:
         return
     newer = isinstance(found, int) and found > FORMAT
     made_by = manifest.get("nadirfix", "an unknown version")
     raise BundleError(
         "bundle.version",
         f"the bundle's format is {'newer' if newer else 'older'} than this nadirfix reads",
-        seen=f"{folder}: format {found}, made by nadirfix {made_by}; this one reads format {FORMAT}",
+        seen=f"{folder}: format {found}, made by nadirfix {made_by}; this one reads {OLDEST} to {FORMAT}",
         do="update nadirfix" if newer else "build the bundle anew from its map",
     )
 

@@ -9,10 +9,13 @@ from typing import Any
 from nadirfix.bundle.parts import damaged
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
-from nadirfix.options import NetworkOptions, Recipe
+from nadirfix.options import NetworkOptions, Recipe, ReferenceOptions
 from nadirfix.settings import changed
 
 __all__ = ["portable_name", "recipe_from_manifest", "recipe_in_manifest"]
+
+#: What a manifest means by a setting it does not name: it was written before there was a choice.
+_FIRST = Recipe(place_network=NetworkOptions(), references=ReferenceOptions())
 
 
 def recipe_in_manifest(recipe: Recipe) -> dict[str, Any]:
@@ -30,7 +33,7 @@ def recipe_from_manifest(manifest: dict[str, Any], folder: Path) -> Recipe:
     table = dict(manifest["recipe"])
     camera = Camera(**table.pop("camera"))
     try:
-        recipe = changed(Recipe(), table, where=str(folder))
+        recipe = changed(_FIRST, table, where=str(folder))
     except InputError as error:
         raise damaged(folder, f"its recipe cannot be read ({error.message})") from error
     return dataclasses.replace(recipe, camera=camera)

@@ -58,12 +58,14 @@ def _shares(texture: Texture, views: Views, canonical: Canonical) -> Floats:
 
 
 def _check(options: ReferenceOptions) -> None:
-    if not (options.stride_m > 0 and options.headings >= 1 and 0 < options.valid_share <= 1):
+    lattice_ok = options.stride_m > 0 and options.headings >= 1 and 0 < options.valid_share <= 1
+    if not (lattice_ok and options.whiten_dims >= 0):
         raise InputError(
             "options.invalid",
-            "references need a stride above 0 m, at least one heading, and a valid share up to 1",
+            "references need a stride above 0 m, at least one heading, a valid share up to 1, and no fewer "
+            "than 0 numbers to whiten to",
             seen=f"stride_m {options.stride_m}, headings {options.headings}, "
-            f"valid_share {options.valid_share}",
+            f"valid_share {options.valid_share}, whiten_dims {options.whiten_dims}",
             do="change the recipe's references; 65 m, 12 headings and 0.8 are usual",
         )
 

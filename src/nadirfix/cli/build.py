@@ -20,7 +20,7 @@ __all__ = ["Device", "build"]
 _USUAL = Recipe()
 _UNVERIFIED = (
     "fixes of this bundle will not be verified: the matcher's packages are not installed; "
-    "install them with pip install 'nadirfix[verify]' and build again"
+    "install them with pip install 'nadirfix[train,verify]' and build again"
 )
 
 
@@ -39,7 +39,10 @@ def build(
     recipe: Annotated[
         str, typer.Option(metavar="NAME|FILE", help=f"{', '.join(RECIPES)}, or a TOML file.")
     ] = _USUAL.name,
-    train: Annotated[bool, typer.Option(help="Train the networks on this map.")] = True,
+    train: Annotated[
+        bool,
+        typer.Option("--train", help="Train the networks on this map instead of using them as they come."),
+    ] = False,
     camera: Annotated[
         str | None,
         typer.Option(metavar="WxH@F|FILE", help="Nominal camera.", show_default=DEFAULT_CAMERA.spec),
@@ -49,7 +52,7 @@ def build(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a bundle from a map: train the networks, describe the references."""
+    """Make a bundle from a map: describe what it looks like from everywhere."""
     from nadirfix.offline import build_bundle
 
     with progress_bar(quiet) as progress:

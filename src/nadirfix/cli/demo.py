@@ -120,7 +120,7 @@ def _show(world: Path, photos: Path, target: Path, progress: Progress) -> None:
 def _build(world: Path, target: Path, progress: Progress) -> None:
     from nadirfix.offline import build_bundle
 
-    build_bundle(world / "old.tif", target, recipe=_RECIPE, resume=True, progress=progress)
+    build_bundle(world / "old.tif", target, recipe=_RECIPE, train=True, resume=True, progress=progress)
 
 
 def _evaluate(photos: Path, bundle: Path, target: Path, progress: Progress) -> None:

@@ -79,14 +79,14 @@ def locate(
 ) -> None:
     """Say where photos were taken, and from how high; one that cannot be used does not stop the others."""
     taken_with = Camera.parse(camera) if camera else None
-    altitude_m, _sigma_m = _altitude(altitude) if altitude else (None, None)
+    altitude_m, sigma_m = _altitude(altitude) if altitude else (None, None)
     options = dataclasses.replace(LocateOptions(), weighted=not no_wce)
     if out is not None:
         check_target(out, overwrite=overwrite)
     if explain_in is not None:
         check_target(explain_in, overwrite=overwrite)
-    settings = {"camera": taken_with, "altitude_m": altitude_m, "options": options}
-    place = _placer(bundle, explain_in, **settings)
+    known = {"altitude_m": altitude_m, "altitude_sigma_m": sigma_m}
+    place = _placer(bundle, explain_in, camera=taken_with, options=options, **known)
     # Taken before the progress bar is drawn: the bar catches what is printed and sends it to stderr.
     with _sink(out, overwrite=overwrite) as write, progress_bar(quiet) as progress:
         worst = _write_all(_expanded(photos), place, form, write, progress, quiet=quiet)

@@ -115,6 +115,10 @@ class Texture:
         pixels, mask = self.planes[level].read((left, right), (top, bottom))
         return Window(pixels, mask, left * step, top * step, step, step)
 
+    def rendered_with(self, options: RenderOptions) -> Texture:
+        """The same texture, resampled in another way."""
+        return Texture(self.planes, self.place, self.epsg, options=options)
+
     def render(self, view: View, camera: Camera, size: tuple[int, int] | None = None) -> Rendered:
         """The picture a camera at this view takes, as (width, height) pixels; the camera's own by default."""
         return render(self, view, camera, size or (camera.width_px, camera.height_px), options=self.options)

@@ -20,7 +20,11 @@ from nadirfix.errors import InputError
 __all__ = [
     "Canonical",
     "Crop",
+    "Picture",
+    "Pixels",
+    "Sheet",
     "canonical_crop",
+    "canonical_sheet",
     "crop_window_px",
     "network_frame",
     "photo_gsd_m",
@@ -60,6 +64,33 @@ class Crop:
     clamped: bool
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sheet:
+    """A whole photo at the references' scale, and how many of its own pixels make one of the sheet's."""
+
+    pixels: Picture
+    step_px: Pair
+    crop_px: tuple[int, int]
+
+    def crops(self, per_side: int) -> tuple[Picture, Floats]:
+        """Crops spread evenly over the sheet, and their middles right of and above its own, in photo pixels.
+
+        At most so many per side; fewer where they would overlap by more than half.
+        """
+        across, down = (self._first_px(axis, per_side) for axis in (0, 1))
+        corners = [(x, y) for y in down for x in across]
+        width, height = self.crop_px
+        taken = [self.pixels[y : y + height, x : x + width] for x, y in corners]
+        rows, columns = self.pixels.shape[:2]
+        middle = np.array(corners) + np.array(self.crop_px) / 2 - np.array([columns, rows]) / 2
+        return np.stack(taken), np.asarray(middle * np.array(self.step_px) * [1, -1], np.float64)
+
+    def _first_px(self, axis: int, per_side: int) -> list[int]:
+        room = self.pixels.shape[1 - axis] - self.crop_px[axis]
+        count = min(per_side, 1 + int(np.ceil(2 * room / self.crop_px[axis] - 0.2)))
+        return [room // 2] if count <= 1 else np.rint(np.linspace(0, room, count)).astype(int).tolist()
+
+
 def photo_gsd_m(network_altitude_m: float, *, nominal: Camera, photo: Camera) -> float:
     """Ground metres per pixel of the photo, from the altitude the network named for the nominal camera.
 
@@ -94,6 +125,19 @@ def canonical_crop(
     taken = resample(pixels, (width, height), width_px=width_px, height_px=height_px)
     scale_x, scale_y = width_px / width, height_px / height
     return Crop(taken, Camera(width_px, height_px, photo.fx_px * scale_x, photo.fy_px * scale_y), clamped)
+
+
+def canonical_sheet(
+    pixels: Pixels, photo: Camera, gsd_m: float, canonical: Canonical, *, width_px: int, height_px: int
+) -> Sheet:
+    """The whole photo at the references' scale: every crop of this size shows a reference's ground."""
+    _check_camera(pixels, photo)
+    window, _ = crop_window_px(photo, gsd_m, canonical)
+    columns = int(photo.width_px / window[0] * width_px + _SLACK)
+    rows = int(photo.height_px / window[1] * height_px + _SLACK)
+    step = window[0] / width_px, window[1] / height_px
+    whole = columns * step[0], rows * step[1]
+    return Sheet(resample(pixels, whole, width_px=columns, height_px=rows), step, (width_px, height_px))
 
 
 def crop_window_px(photo: Camera, gsd_m: float, canonical: Canonical) -> tuple[tuple[float, float], bool]:

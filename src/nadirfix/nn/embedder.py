@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from nadirfix.image.spectrum import spectrum_norm
-from nadirfix.nn.encoder import encoder_of, positions_of
-from nadirfix.nn.mixvpr import MixVPR, descriptor
+from nadirfix.nn.aggregate import build_aggregator
+from nadirfix.nn.mixvpr import descriptor
 from nadirfix.nn.weights import WeightsRecord
 from nadirfix.options import NetworkOptions
 
@@ -31,13 +31,7 @@ class Embedder(nn.Module):
         self.register_buffer("mean", torch.tensor(mean).view(3, 1, 1))
         self.register_buffer("scale", torch.tensor(scale).view(3, 1, 1))
         self.encoder = encoder
-        self.aggregator = MixVPR(
-            channels=encoder_of(options.encoder).channels,
-            positions=positions_of(options.encoder, width_px=options.width_px, height_px=options.height_px),
-            mix_blocks=options.mix_blocks,
-            mix_channels=options.mix_channels,
-            mix_rows=options.mix_rows,
-        )
+        self.aggregator = build_aggregator(options)
         self.dimensions = self.aggregator.dimensions
 
     def forward(self, inputs: Tensor) -> Tensor:

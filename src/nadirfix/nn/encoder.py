@@ -97,8 +97,8 @@ def encoder_of(name: str) -> Encoder:
     return ENCODERS[name]
 
 
-def positions_of(name: str, *, width_px: int, height_px: int) -> int:
-    """How many positions the feature map of a picture of this size has."""
+def positions_of(name: str, *, width_px: int, height_px: int) -> tuple[int, int]:
+    """How many rows and columns of positions the feature map of a picture of this size has."""
     entry = encoder_of(name)
     step = entry.reduction
     if not entry.rounds_up and (width_px % step or height_px % step):
@@ -108,7 +108,7 @@ def positions_of(name: str, *, width_px: int, height_px: int) -> int:
             seen=f"{width_px}x{height_px} px",
             do=f"make width_px and height_px multiples of {step}",
         )
-    return -(-width_px // step) * -(-height_px // step)
+    return -(-height_px // step), -(-width_px // step)
 
 
 def _step(channels: int, width: int) -> nn.Module:

@@ -46,6 +46,20 @@ class ReferenceIndex:
         best = np.lexsort((rows, distances))[: max(k, 0)]
         return rows[best], distances[best]
 
+    def nearest(self, descriptors: ArrayLike, k: int) -> tuple[Ints, Floats]:
+        """For each of many descriptors, the rows of its k nearest of all classes, and their cosines.
+
+        One pass over all rows whatever the number of descriptors; of equals the earlier row comes first.
+        """
+        queries = np.asarray(descriptors, np.float32)
+        rows, cosines = np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0))
+        for start, stop in _pieces([(0, len(self))]):
+            block = np.asarray(self.descriptors[start:stop], np.float32)
+            here = np.asarray(queries @ block.T, np.float64)
+            there = np.broadcast_to(np.arange(start, stop), here.shape)
+            rows, cosines = _best(np.hstack([rows, there]), np.hstack([cosines, here]), k)
+        return rows, cosines
+
     def _spans(self, classes: ArrayLike | None) -> Iterator[Span]:
         """Runs of rows to look through, none longer than memory should hold."""
         if classes is None:
@@ -53,6 +67,12 @@ class ReferenceIndex:
             return
         chosen = np.unique(np.asarray(classes, np.int64))
         yield from _pieces(zip(self.starts[chosen].tolist(), self.starts[chosen + 1].tolist(), strict=True))
+
+
+def _best(rows: Ints, cosines: Floats, k: int) -> tuple[Ints, Floats]:
+    """The k largest of each line, largest first; of equals the one that stood first."""
+    order = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1)
 
 
 def _pieces(spans: Iterable[Span]) -> Iterator[Span]:

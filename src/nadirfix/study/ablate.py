@@ -64,7 +64,9 @@ def _build(variant: Variant, bundle: Bundle, folder: Path, *, device: str, progr
     def told(stage: str, done: int, total: int) -> None:
         progress(f"{variant.table} {variant.name}: {stage}", done, total)
 
-    return build_bundle(ground, target, recipe=variant.training, device=device, resume=True, progress=told)
+    return build_bundle(
+        ground, target, recipe=variant.training, train=True, device=device, resume=True, progress=told
+    )
 
 
 def _way(variant: Variant, built: Bundle, locator: Locator, base: Sequence[QueryRecord]) -> Way:

@@ -1,0 +1,284 @@
+"""How well photos of real ground are placed without training a network on it.
+
+python bench/ground.py --data DIR --place mine --cache DIR                 views drawn with a seed of our own
+python bench/ground.py --data DIR --place mine --cache DIR --fixed         the fixed views, for the record
+
+A bundle of each row is built once and kept in the cache, as are the photos. Every photo is decoded once; its
+altitude is taken as true, true within ± 10 %, and as estimated (hard: the middle of the best class; soft: the
+mean of all); the crop of each is described once, and searched in three cells and in all. Votes of the whole
+frame stand beside it. Results go to bench/results as JSON, and per photo as CSV.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from record import RESULTS, record
+
+from nadirfix.altitude.levels import KnownAltitude, likely_altitudes, soft_altitude_m
+from nadirfix.bundle import Bundle
+from nadirfix.camera import DEFAULT_CAMERA
+from nadirfix.geo.geomap import GeoMap
+from nadirfix.image.crop import canonical_crop, network_frame
+from nadirfix.image.decode import decode
+from nadirfix.image.spectrum import log_spectrum
+from nadirfix.manifest import read_manifest, read_views
+from nadirfix.offline import build_bundle
+from nadirfix.options import RECIPES, LocateOptions, Recipe, SimulateOptions
+from nadirfix.options_frame import VoteOptions
+from nadirfix.output import Progress
+from nadirfix.retrieval.fuse import fuse
+from nadirfix.retrieval.hypotheses import Scale, hypotheses
+from nadirfix.types import AltitudeEstimate, Candidates, Hypothesis, Point, View
+from nadirfix.world.photos import simulate_photos
+
+#: Map of the older date, photos from the newer one, their altitudes.
+PLACES = {
+    "mine": ("mine_2020-01.tif", "mine_2020-06.tif", (100.0, 400.0)),
+    "town": ("town_clear.tif", "town_hazy.tif", (150.0, 700.0)),
+    "desert": ("desert.tif", "desert.tif", (100.0, 700.0)),
+    "campus": ("campus.tif", "campus.tif", (100.0, 250.0)),
+}
+OWN_SEED, OWN_COUNT = 4321, 150
+CAMERA = DEFAULT_CAMERA
+NEAR_M, POSE_M, POSE_DEG, POSE_SCALE = 100.0, 50.0, 20.0, 0.15
+FUSED = {
+    "wce": LocateOptions(),
+    "wce_strict": LocateOptions(keep_on_line=False),
+    "top1": LocateOptions(weighted=False),
+}
+
+Row = dict[str, Any]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--data", type=Path, required=True)
+    options.add_argument("--cache", type=Path, required=True)
+    options.add_argument("--place", choices=list(PLACES), required=True)
+    options.add_argument("--rows", nargs="+", default=list(recipes("")), choices=list(recipes("")))
+    options.add_argument(
+        "--weights", default="microsoft/resnet-50", help="name or folder of ImageNet weights"
+    )
+    options.add_argument("--fixed", action="store_true", help="the fixed views instead of our own")
+    options.add_argument("--limit", type=int, default=0, help="photos, at most")
+    options.add_argument("--no-votes", action="store_true")
+    given = options.parse_args()
+    photos = taken(given)
+    for name in given.rows:
+        bundle, built_s = built(given, name)
+        run(bundle, photos, name, given, built_s)
+
+
+def recipes(weights: str) -> dict[str, Recipe]:
+    tiny, standard = RECIPES["tiny"], RECIPES["standard"]
+    white = dataclasses.replace(tiny.references, whiten_dims=128)
+    place = dataclasses.replace(standard.place_network, weights=weights)
+    return {
+        "tiny": tiny,
+        "tiny-white": dataclasses.replace(tiny, references=white),
+        "standard": dataclasses.replace(standard, place_network=place),
+    }
+
+
+def built(given: argparse.Namespace, name: str) -> tuple[Bundle, float]:
+    began = time.monotonic()
+    target = given.cache / f"{given.place}-{name}.nadir"
+    old = given.data / PLACES[given.place][0]
+    recipe = recipes(given.weights)[name]
+    bundle = build_bundle(old, target, recipe=recipe, resume=True, progress=teller())
+    return bundle, time.monotonic() - began
+
+
+def teller(every_s: float = 20.0) -> Progress:
+    last = [time.monotonic()]
+
+    def tell(stage: str, done: int, total: int) -> None:
+        if time.monotonic() - last[0] > every_s:
+            last[0] = time.monotonic()
+            print(f"{stage}: {done} of {total}", flush=True)
+
+    return tell
+
+
+def taken(given: argparse.Namespace) -> list[tuple[Path, View]]:
+    """Photos of the newer date and where each was taken."""
+    place, low_high = given.place, PLACES[given.place][2]
+    folder = given.cache / f"{place}-{'fixed' if given.fixed else 'own'}"
+    if not (folder / "manifest.csv").exists():
+        views = read_views(given.data / f"{place}_views.csv") if given.fixed else None
+        settings = SimulateOptions(
+            count=OWN_COUNT, altitude_min_m=low_high[0], altitude_max_m=low_high[1], seed=OWN_SEED
+        )
+        with GeoMap.open(given.data / PLACES[place][1]) as ground:
+            simulate_photos(ground, folder, camera=CAMERA, options=settings, views=views, progress=teller())
+    rows = read_manifest(folder / "manifest.csv")
+    photos = [(folder / r.photo, View(r.point, r.altitude_m or 0.0, r.heading_deg or 0.0)) for r in rows]
+    return photos[: given.limit or None]
+
+
+def run(
+    bundle: Bundle, photos: list[tuple[Path, View]], name: str, given: argparse.Namespace, built_s: float
+) -> None:
+    rng = np.random.default_rng(0)
+    lines = []
+    for number, (path, truth) in enumerate(photos):
+        lines.extend(one(bundle, path, truth, rng.uniform(-0.1, 0.1), votes=not given.no_votes))
+        if number % 50 == 49:
+            print(f"{name}: {number + 1} of {len(photos)} photos", flush=True)
+    told = summary(lines)
+    for row in told:
+        print(json.dumps(row))
+    kind = "fixed" if given.fixed else "own"
+    payload = {
+        "place": given.place, "recipe": name, "views": kind, "photos": len(photos),
+        "seed": None if given.fixed else OWN_SEED, "build_s": round(built_s, 1),
+        "bytes": sum(p["bytes"] for p in bundle.manifest["parts"].values()),
+        "references": len(bundle.references), "rows": told,
+    }  # fmt: skip
+    out = RESULTS if given.fixed else given.cache
+    print(f"wrote {record(f'ground_{given.place}_{name}', payload, out)}")
+    write_csv(out / f"ground_{given.place}_{name}.csv", lines)
+
+
+def one(bundle: Bundle, path: Path, truth: View, off: float, *, votes: bool) -> Iterator[Row]:
+    """Every way of placing one photo, a line each."""
+    pixels = decode(path.read_bytes(), max_pixels=10**9)
+    estimate = estimated(bundle, pixels)
+    known = {
+        "true": truth.altitude_m,
+        "within 10 %": truth.altitude_m * (1 + off),
+        "hard": estimate.altitude_m,
+        "soft": soft_altitude_m(estimate),
+    }
+    base = {"photo": path.name, "altitude_m": round(truth.altitude_m, 1)}
+    for way, altitude_m in known.items():
+        seen = {**base, "altitude": way, "altitude_off_m": round(altitude_m - truth.altitude_m, 1)}
+        yield from ({**seen, **row} for row in searched(bundle, pixels, truth, altitude_m))
+    if votes:
+        yield from ({**base, **row} for row in voted(bundle, pixels, truth, estimate, known))
+
+
+def estimated(bundle: Bundle, pixels: np.ndarray) -> AltitudeEstimate:
+    settings = bundle.recipe.altitude_network
+    frame = network_frame(
+        pixels, CAMERA, bundle.camera, width_px=settings.width_px, height_px=settings.height_px
+    )
+    return bundle.bins.estimate(bundle.altitude_scores(log_spectrum(frame, settings)[None])[0])
+
+
+def searched(bundle: Bundle, pixels: np.ndarray, truth: View, altitude_m: float) -> Iterator[Row]:
+    size = bundle.recipe.place_network
+    crop = canonical_crop(
+        pixels, CAMERA, CAMERA.gsd_m(altitude_m), bundle.canonical,
+        width_px=size.width_px, height_px=size.height_px,
+    )  # fmt: skip
+    embedding = bundle.place_network.run(np.moveaxis(crop.pixels, -1, 0)[None])[0]
+    first = np.cumsum([0, *bundle.order.sizes])
+    for cells in (3, 0):
+        ranking = bundle.likeliest_cells(embedding, cells) if cells else None
+        classes = None if ranking is None else first[ranking.group] + ranking.index
+        found = candidates(bundle, *bundle.index.search(bundle.describe(embedding), classes, 10))
+        yield {"cells": cells or "all", **placed(found, truth)}
+
+
+def candidates(bundle: Bundle, rows: np.ndarray, distances: np.ndarray) -> Candidates:
+    known = bundle.references
+    return Candidates(
+        rows, known.east_m[rows], known.north_m[rows], known.heading_deg[rows], distances, known.cell[rows],
+        bundle.epsg,
+    )  # fmt: skip
+
+
+def placed(found: Candidates, truth: View) -> Row:
+    far = [found.point(i).distance_m(truth.center) for i in range(len(found))]
+    answers = {name: fuse(found, options).position for name, options in FUSED.items()}
+    errors = {f"{name}_m": round(p.distance_m(truth.center), 1) for name, p in answers.items()}
+    return {"r1": far[0] < NEAR_M, "r5": min(far[:5]) < NEAR_M, **errors}
+
+
+def voted(
+    bundle: Bundle, pixels: np.ndarray, truth: View, estimate: AltitudeEstimate, known: dict[str, float]
+) -> Iterator[Row]:
+    told = {
+        "true": (None, [KnownAltitude(known["true"], 0.0)]),
+        "within 10 %": (None, [KnownAltitude(known["within 10 %"], 0.06 * known["within 10 %"])]),
+        "estimated": (estimate, []),
+    }
+    options = VoteOptions()
+    for way, (seen, others) in told.items():
+        levels = likely_altitudes(seen, others, options)
+        scales = [Scale(CAMERA.gsd_m(level.altitude_m), level.share) for level in levels]
+        began = time.perf_counter()
+        found = hypotheses(pixels, CAMERA, scales, lookup=bundle.lookup, options=options)
+        spent_ms = 1000 * (time.perf_counter() - began)
+        yield {"altitude": way, "cells": "votes", "votes_ms": round(spent_ms), **hit(found, truth)}
+
+
+def hit(found: list[Hypothesis], truth: View) -> Row:
+    best = found[0].view
+    right = [is_right(h.view, truth) for h in found]
+    margin = found[0].score / found[1].score if len(found) > 1 else None
+    return {
+        "votes_m": round(best.center.distance_m(truth.center), 1),
+        "score": round(found[0].score, 4), "margin": margin and round(margin, 2),
+        "h1": right[0], "h5": any(right[:5]), "h16": any(right[:16]),
+        "heading_off_deg": round(turned(best, truth), 1),
+        "scale_off": round(best.altitude_m / truth.altitude_m - 1, 3),
+    }  # fmt: skip
+
+
+def is_right(view: View, truth: View) -> bool:
+    scale = abs(view.altitude_m / truth.altitude_m - 1)
+    near = Point(view.center.east_m, view.center.north_m, truth.center.epsg).distance_m(truth.center)
+    return near < POSE_M and turned(view, truth) < POSE_DEG and scale < POSE_SCALE
+
+
+def turned(one: View, other: View) -> float:
+    return abs((one.heading_deg - other.heading_deg + 180) % 360 - 180)
+
+
+def summary(lines: list[Row]) -> list[Row]:
+    """One row per way: shares in per cent of all photos, errors in metres."""
+    ways = dict.fromkeys((line["altitude"], line["cells"]) for line in lines)
+    return [row_of([x for x in lines if (x["altitude"], x["cells"]) == way], *way) for way in ways]
+
+
+def row_of(lines: list[Row], altitude: str, cells: int | str) -> Row:
+    row: Row = {"altitude": altitude, "cells": cells}
+    if "altitude_off_m" in lines[0]:
+        off = np.abs([line["altitude_off_m"] for line in lines])
+        row |= {"e_avg_m": round(float(off.mean()), 1), "altitude_within_50_m": share(off < 50)}
+    row |= {key: share([x[key] for x in lines]) for key in ("r1", "r5", "h1", "h5", "h16") if key in lines[0]}
+    for key in ("top1_m", "wce_m", "wce_strict_m", "votes_m"):
+        if key in lines[0]:
+            far = np.array([line[key] for line in lines])
+            row |= {f"{key[:-2]}_{d}": share(far < d) for d in (100, 25)}
+            row[f"{key[:-2]}_median_m"] = round(float(np.median(far)), 1)
+    if "votes_ms" in lines[0]:
+        row["votes_ms"] = round(float(np.median([line["votes_ms"] for line in lines])))
+    return row
+
+
+def share(flags: Any) -> float:
+    return round(100 * float(np.mean(np.asarray(flags, float))), 1)
+
+
+def write_csv(path: Path, lines: list[Row]) -> None:
+    names = list(dict.fromkeys(key for line in lines for key in line))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.DictWriter(file, names)
+        out.writeheader()
+        out.writerows({k: int(v) if isinstance(v, bool) else v for k, v in line.items()} for line in lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""The networks of a bundle taken as the package ships them: nothing is trained, and torch is not needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.altitude.fit import fit_classes
+from nadirfix.bundle import parts
+from nadirfix.bundle.describe import save_array
+from nadirfix.bundle.work import Work
+from nadirfix.geo.grid import ClassOrder
+from nadirfix.geo.texture import Texture
+from nadirfix.nn.ground import sharp_altitude_m
+from nadirfix.options import Recipe, TrainOptions
+from nadirfix.output import Progress, atomic_file
+from nadirfix.runtime import load_network
+from nadirfix.runtime.shipped import ShippedNetwork, shipped_network
+
+__all__ = [
+    "ShippedNetworks",
+    "Surroundings",
+    "learns",
+    "put_altitude",
+    "put_place",
+    "shipped_altitude",
+    "shipped_place",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surroundings:
+    """A bundle being built, its map and its recipe, and whom to tell how far it is."""
+
+    work: Work
+    texture: Texture
+    recipe: Recipe
+    progress: Progress
+
+
+class ShippedNetworks:
+    """Puts both networks of a bundle in their place; each leaves a note when it is done."""
+
+    def __init__(self, ground: Surroundings, *, altitude: ShippedNetwork, place: ShippedNetwork) -> None:
+        self.ground, self._altitude, self._place = ground, altitude, place
+
+    def cells_to_learn(self) -> None:
+        """Nothing is learned, so any cell will do."""
+
+    def altitude(self) -> dict[str, Any]:
+        """Put the altitude network in its place; what there is to say about it."""
+        return self.ground.work.note("altitude.json") or put_altitude(self._altitude, self.ground)
+
+    def place(self, _order: ClassOrder) -> dict[str, Any]:
+        """Put the place network in its place; what there is to say about it."""
+        return self.ground.work.note("place.json") or put_place(self._place, self.ground.work)
+
+
+def learns(training: TrainOptions) -> bool:
+    """Whether there is anything to train: a budget of nothing leaves a network as it starts."""
+    return training.schedule == "plateau" or training.budget_steps > 0 or training.budget_s > 0
+
+
+def shipped_altitude(recipe: Recipe) -> ShippedNetwork | None:
+    """The altitude network the recipe means, where the package ships just that one."""
+    return shipped_network(recipe.altitude_network)
+
+
+def shipped_place(recipe: Recipe) -> ShippedNetwork | None:
+    """The place network the recipe means, where the package ships just that one."""
+    return shipped_network(recipe.place_network)
+
+
+def put_altitude(network: ShippedNetwork, ground: Surroundings) -> dict[str, Any]:
+    """Write a shipped altitude network into the bundle, and fit the classes it comes without."""
+    work, recipe = ground.work, ground.recipe
+    _put(network, work, parts.ALTITUDE)
+    fitted = fit_classes(
+        ground.texture,
+        load_network(work.part(parts.ALTITUDE)).run,
+        camera=recipe.camera,
+        bins=AltitudeBins.from_options(recipe.bins),
+        network=recipe.altitude_network,
+        options=recipe.fit,
+        progress=ground.progress,
+    )
+    save_array(work.part(parts.ALTITUDE_CLASSES), fitted.rows)
+    sharp_m = sharp_altitude_m(ground.texture, recipe.camera, recipe.altitude_network.width_px)
+    about = {**network.about, "fitted": fitted.about, "sharp_altitude_m": sharp_m}
+    return work.write_note("altitude.json", about)
+
+
+def put_place(network: ShippedNetwork, work: Work) -> dict[str, Any]:
+    """Write a shipped place network into the bundle."""
+    _put(network, work, parts.PLACE)
+    return work.write_note("place.json", network.about)
+
+
+def _put(network: ShippedNetwork, work: Work, part: str) -> None:
+    with atomic_file(work.part(part)) as scratch:
+        scratch.write_bytes(network.content)

@@ -1,0 +1,41 @@
+"""Settings beyond the published method: altitude classes fitted to a map, votes of the whole frame.
+
+With ``options``, the only home of defaults.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FitOptions", "VoteOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """How altitude classes are fitted to views of a map where its network is not trained on it."""
+
+    views: int = 1200
+    valid_share: float = 0.95  # share of a view that must lie on the map
+    light: float = 0.3  # largest relative change of light and contrast
+    noise_levels: float = 1.5  # largest deviation of noise, in grey levels of the picture the network sees
+    penalty: float = 1.0  # how much large weights cost
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class VoteOptions:
+    """How the whole frame votes for where it lies."""
+
+    scales: int = 3  # altitudes looked at, at most
+    scale_share: float = 0.9  # altitudes are added until they hold this much of the probability
+    first_crops: int = 4  # of the frame at the likeliest altitude; where they agree, no more are looked at
+    crops: int = 16  # of the frame at each altitude, at most
+    sure: float = 0.35  # the share of all votes at which they agree
+    looks: int = 2  # more, at most, from an altitude the votes themselves agree on
+    retrieve: int = 20  # references each crop may vote for
+    temperature: float = 0.05  # how much less a reference counts for looking less alike
+    place_m: float = 30.0  # how far votes for the same place usually lie apart: about half a stride
+    turn_deg: float = 10.0  # and in heading: the deviation of one in twelve
+    scale: float = 0.12  # and in scale, relatively
+    kin: float = 0.1  # votes less alike than this are for different views
+    hypotheses: int = 16

@@ -1,0 +1,83 @@
+"""Altitude classes fitted to a map: against the separation they are made from, and on views of the map."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.altitude.fit import fit_classes, fit_directions, scores_of
+from nadirfix.geo.texture import Texture
+from nadirfix.options import BinOptions, NetworkOptions
+from nadirfix.options_frame import FitOptions
+from tests.bundles import CAMERA, GROUND
+
+BINS = AltitudeBins.from_options(BinOptions(max_m=250.0))
+
+
+def test_classes_that_are_apart_are_told_apart() -> None:
+    draw = np.random.default_rng(0)
+    centres, labels = draw.normal(size=(4, 6)) * 5, np.repeat(np.arange(4), 30)
+    vectors = (centres[labels] + draw.normal(size=(120, 6))).astype(np.float32)
+    rows = fit_directions(vectors, labels, 4, penalty=1.0)
+    assert (scores_of(vectors, rows).argmax(axis=1) == labels).mean() > 0.97
+
+
+def test_the_fit_is_where_the_loss_is_flat() -> None:
+    """Cross entropy plus half the squared weights: its gradient, written out, is nothing at the solution."""
+    draw = np.random.default_rng(1)
+    vectors, labels = draw.normal(size=(90, 5)), draw.integers(0, 3, 90)
+    rows = fit_directions(vectors.astype(np.float32), labels, 3, penalty=2.0).astype(np.float64)
+    scores = vectors @ rows[:, :-1].T + rows[:, -1]
+    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    slope = (shares - np.eye(3)[labels]).T @ vectors + 2.0 * rows[:, :-1]
+    assert np.abs(slope).max() < 0.05
+
+
+@pytest.mark.parametrize("present", [[1], [0, 2], [0, 1, 3]])
+def test_a_class_without_views_is_never_the_answer(present: list[int]) -> None:
+    draw = np.random.default_rng(2)
+    labels = np.repeat(present, 20)
+    vectors = (np.eye(4)[labels] * 4 + draw.normal(size=(len(labels), 4))).astype(np.float32)
+    scores = scores_of(vectors, fit_directions(vectors, labels, 4, penalty=1.0))
+    assert set(scores.argmax(axis=1)) <= set(present)
+    assert (scores.argmax(axis=1) == labels).mean() > 0.9
+
+
+def picture() -> Texture:
+    """Waves from 12 m on, over 700 m: enough detail for a spectrum to tell altitudes by."""
+    east, north = GROUND.center[0] - 350, GROUND.center[1] + 350
+    across, down = np.meshgrid(east + np.arange(700) + 0.5, north - np.arange(700) - 0.5)
+    pixels = np.rint(GROUND.colour(across, down)).astype(np.uint8)
+    return Texture.from_array(pixels, None, affine=(1.0, 0.0, east, 0.0, -1.0, north), epsg=GROUND.epsg)
+
+
+def radial(spectra: np.ndarray) -> np.ndarray:
+    """An embedder anyone can check: the mean of the spectrum at each distance from its middle."""
+    rows, columns = spectra.shape[-2:]
+    y, x = np.mgrid[:rows, :columns]
+    ring = np.hypot((y - rows // 2) / rows, (x - columns // 2) / columns)
+    edges = np.linspace(0, 0.5, 17)
+    rings = [spectra[..., (ring >= a) & (ring < b)].mean(axis=(1, 2)) for a, b in pairwise(edges)]
+    return np.stack(rings, axis=1).astype(np.float32)
+
+
+def test_a_map_s_own_views_teach_its_altitudes() -> None:
+    network = NetworkOptions(input="spectrum", width_px=64, height_px=48)
+    told = []
+    fitted = fit_classes(
+        picture(), radial, camera=CAMERA, bins=BINS, network=network,
+        options=FitOptions(views=240, penalty=0.01), progress=lambda *a: told.append(a),
+    )  # fmt: skip
+    print(fitted.about)
+    assert fitted.rows.shape == (len(BINS), 17)
+    assert fitted.about["views"] == 240 and told[-1][1:] == (240, 240)
+    assert fitted.about["held_out"]["e_avg_m"] < 25
+    again = fit_classes(
+        picture(), radial, camera=CAMERA, bins=BINS, network=network,
+        options=FitOptions(views=240, penalty=0.01),
+    )  # fmt: skip
+    assert again.rows.tobytes() == fitted.rows.tobytes()

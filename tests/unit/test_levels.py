@@ -1,0 +1,90 @@
+"""How high, as a probability: classes and what else is known, put together; levels that hold most of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.altitude.levels import KnownAltitude, likely_altitudes, soft_altitude_m
+from nadirfix.options import BinOptions
+from nadirfix.options_frame import VoteOptions
+from nadirfix.types import AltitudeEstimate
+
+BINS = AltitudeBins.from_options(BinOptions())
+OPTIONS = VoteOptions()
+
+
+def estimate(**share: float) -> AltitudeEstimate:
+    """``m225=0.6`` gives the class whose middle is 225 m that probability."""
+    probabilities = np.zeros(len(BINS))
+    for name, value in share.items():
+        probabilities[BINS.index_of(float(name[1:]))] = value
+    best = float(BINS.centers_m[int(np.argmax(probabilities))])
+    return AltitudeEstimate(best, probabilities, BINS.centers_m)
+
+
+def altitudes(levels) -> list[float]:
+    return [level.altitude_m for level in levels]
+
+
+def test_a_sure_class_high_up_is_one_level() -> None:
+    levels = likely_altitudes(estimate(m625=1.0), [], OPTIONS)
+    assert altitudes(levels)[0] == pytest.approx(625, rel=0.02)
+    assert levels[0].share > 0.85
+
+
+def test_a_class_low_down_is_wider_than_one_level() -> None:
+    """At 125 m a class of 50 m is a factor of 1.5: more than one scale has to be looked at."""
+    levels = likely_altitudes(estimate(m125=1.0), [], OPTIONS)
+    assert len(levels) >= 2
+    assert max(altitudes(levels)) / min(altitudes(levels)) > 1.15
+
+
+def test_two_likely_classes_are_both_looked_at_the_likelier_first() -> None:
+    found = altitudes(likely_altitudes(estimate(m275=0.6, m525=0.4), [], OPTIONS))
+    assert found[0] == pytest.approx(275, rel=0.1)
+    assert min(abs(np.array(found) - 525)) < 50
+
+
+def test_what_is_told_decides_between_classes() -> None:
+    found = likely_altitudes(estimate(m275=0.6, m525=0.4), [KnownAltitude(500.0, 40.0)], OPTIONS)
+    assert altitudes(found)[0] == pytest.approx(515, rel=0.04)
+    assert found[0].share > 0.7
+
+
+def test_against_the_product_of_two_bells() -> None:
+    """Two altitudes that were told: the weighted mean of both, by the inverse squares of their deviations."""
+    told = [KnownAltitude(300.0, 30.0), KnownAltitude(330.0, 60.0)]
+    wanted = (300 / 30**2 + 330 / 60**2) / (1 / 30**2 + 1 / 60**2)
+    assert altitudes(likely_altitudes(None, told, OPTIONS))[0] == pytest.approx(wanted, rel=0.015)
+
+
+def test_an_exact_altitude_is_the_only_one() -> None:
+    levels = likely_altitudes(estimate(m125=1.0), [KnownAltitude(321.0, 0.0)], OPTIONS)
+    assert altitudes(levels) == [321.0] and levels[0].share == 1.0
+
+
+def test_told_against_the_picture_still_gives_an_answer() -> None:
+    levels = likely_altitudes(estimate(m125=1.0), [KnownAltitude(600.0, 30.0)], OPTIONS)
+    assert altitudes(levels)[0] == pytest.approx(600, rel=0.05)
+
+
+def test_levels_stay_few_and_apart_and_their_shares_add_up() -> None:
+    flat = AltitudeEstimate(125.0, np.full(len(BINS), 1 / len(BINS)), BINS.centers_m)
+    levels = likely_altitudes(flat, [], OPTIONS)
+    assert len(levels) == OPTIONS.scales
+    assert sum(level.share for level in levels) <= 1
+    ratios = np.diff(np.sort(np.log(altitudes(levels))))
+    assert ratios.min() > 0.1
+
+
+def test_nothing_known_is_a_fault_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="nothing is known"):
+        likely_altitudes(None, [], OPTIONS)
+    with pytest.raises(ValueError, match="above 0"):
+        KnownAltitude(0.0, 1.0)
+
+
+def test_soft_decoding_is_the_mean_of_all_classes() -> None:
+    assert soft_altitude_m(estimate(m275=0.5, m325=0.25, m375=0.25)) == pytest.approx(312.5)

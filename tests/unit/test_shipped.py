@@ -1,0 +1,97 @@
+"""Networks that ship: the same as the weights they were made from, said so in their own header, and small."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from nadirfix.options import RECIPES, NetworkOptions
+from nadirfix.runtime.shipped import shipped_network
+
+TINY, STANDARD = RECIPES["tiny"], RECIPES["standard"]
+NETWORKS = {"altitude": TINY.altitude_network, "place": TINY.place_network}
+FEW = """
+base = "tiny"
+[fit]
+views = 40
+[bins]
+max_m = 200.0
+[references]
+headings = 2
+stride_m = 130.0
+"""
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_it_is_the_embedder_it_was_made_from(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    from nadirfix.nn.embedder import Embedder
+    from nadirfix.nn.start import start_embedder
+    from nadirfix.nn.weights import load_encoder
+
+    options = NETWORKS[name]
+    encoder, record = load_encoder(options)
+    embedder = Embedder(encoder, options, record).eval()
+    start_embedder(embedder, options.start, record)
+    draw = np.random.default_rng(0)
+    shape = (3, 3, options.height_px, options.width_px)
+    inputs = draw.uniform(0, 20 if options.input == "spectrum" else 255, shape).astype(np.float32)
+    with torch.no_grad():
+        wanted = embedder(torch.from_numpy(inputs)).numpy()
+    session = onnxruntime.InferenceSession(shipped(options).content, providers=["CPUExecutionProvider"])
+    (seen,) = session.run(None, {"inputs": inputs})
+    print(f"{name}: {np.abs(seen - wanted).max():.1e} of {np.abs(wanted).max():.1f}")
+    assert np.abs(seen - wanted).max() < 1e-3 * np.abs(wanted).max()
+
+
+def shipped(options: NetworkOptions):
+    found = shipped_network(options)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_it_says_what_it_is(name: str) -> None:
+    about = shipped(NETWORKS[name]).about
+    assert about["weights"]["licence"] == "Apache-2.0"
+    assert about["weights"]["source"] == f"tiny-{name}" and len(about["weights"]["sha256"]) == 64
+    assert about["preprocessing"]["input"] == NETWORKS[name].input
+    assert about["preprocessing"]["width_px"] == NETWORKS[name].width_px
+    assert about["training"] is None
+
+
+def test_the_standard_recipe_takes_its_altitude_network_as_it_ships() -> None:
+    assert shipped(STANDARD.altitude_network).content == shipped(TINY.altitude_network).content
+    assert shipped_network(STANDARD.place_network) is None
+
+
+@pytest.mark.parametrize("other", [{"width_px": 128}, {"start": ""}, {"start": "tiny-none"}, {"mix_rows": 2}])
+def test_other_settings_mean_another_network(other: dict) -> None:
+    assert shipped_network(dataclasses.replace(TINY.place_network, **other)) is None
+
+
+def test_together_they_are_small() -> None:
+    sizes = [len(file.read_bytes()) for file in files("nadirfix.weights").iterdir() if file.is_file()]
+    assert sum(sizes) < 10e6
+
+
+def test_a_build_with_them_never_loads_torch(tmp_path: Path) -> None:
+    from tests.bundles import write_ground
+
+    write_ground(tmp_path / "map.tif")
+    (tmp_path / "r.toml").write_text(FEW)
+    code = "import atexit, sys; from nadirfix.cli import main\n"
+    code += "atexit.register(lambda: print('torch', 'torch' in sys.modules)); sys.exit(main())"
+    given = ("build", tmp_path / "map.tif", "--out", tmp_path / "b.nadir", "--recipe", tmp_path / "r.toml")
+    command = [sys.executable, "-c", code, *map(str, given), "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("torch False\n")
+    assert (tmp_path / "b.nadir" / "altitude_classes.npy").exists()
