@@ -25,7 +25,7 @@ from nadirfix.stopwatch import Stopwatch
 from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis
 from nadirfix.verify.answer import verified_fix
 from nadirfix.verify.compare import Comparison
-from nadirfix.verify.decide import decide
+from nadirfix.verify.decide import decide, quick_then_all
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -233,17 +233,17 @@ def _asked(
     votes = options.votes or (asked.votes if detector else None)
     if votes is None:
         return fix
-    with watch.stage("votes"):
-        found = _hypotheses(shot, height, bundle, votes, sigma_m=sigma_m)
+
+    def voted(how: VoteOptions) -> list[Hypothesis]:
+        with watch.stage("votes"):
+            return _hypotheses(shot, height, bundle, how, sigma_m=sigma_m)
+
     if detector is None:
-        return _at(found[0], fix, shot)
-    with watch.stage("verify"):
-        ground, camera = bundle.texture, shot.camera
-        compare = Comparison(
-            shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch
-        )
-        verdict = decide(found, compare, asked)
-        return verified_fix(fix, verdict, camera, map_gsd_m=ground.gsd_m, options=asked)
+        return _at(voted(votes)[0], fix, shot)
+    ground, camera = bundle.texture, shot.camera
+    compare = Comparison(shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch)
+    verdict = decide(quick_then_all(voted, votes, asked), compare, asked)
+    return verified_fix(fix, verdict, camera, map_gsd_m=ground.gsd_m, options=asked)
 
 
 def _planes(picture: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -54,6 +54,7 @@ class VerifyOptions:
     sure_confidence: float = 0.999  # looking ends here
     min_confidence: float = 0.98  # an answer is given from here
     hypotheses: int = 16  # looked at, at most
+    quick: int = 4  # of few crops, before the whole frame is asked
     rivals: int = 1  # other places that must have been looked at in vain
     rival_share: float = 0.6  # another place with this share of the support is as good
     alike_m: float = 15.0  # hypotheses nearer than this, and turned and scaled alike, are one

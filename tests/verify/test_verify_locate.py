@@ -93,8 +93,10 @@ def test_the_answer_is_the_map_s_and_not_the_candidate_s(detector: Detector) -> 
 
 def test_every_look_is_timed(sift: Detector) -> None:
     fix = locate(photo(), bundle=bundle_of(sift, near()), camera=CAMERA, altitude_m=140.0, options=EVERYWHERE)
-    assert set(LOOKS) | {"votes", "verify", "total"} <= set(fix.timings_ms)
-    assert sum(fix.timings_ms[look] for look in LOOKS) <= fix.timings_ms["verify"] + 1e-6
+    assert set(LOOKS) | {"votes", "total"} <= set(fix.timings_ms)
+    assert fix.timings_ms["total"] >= sum(
+        spent for stage, spent in fix.timings_ms.items() if stage != "total"
+    )
 
 
 def test_without_verification_or_matcher_the_answer_is_the_published_one(sift: Detector) -> None:
@@ -105,7 +107,7 @@ def test_without_verification_or_matcher_the_answer_is_the_published_one(sift: D
         assert (fix.status, fix.verified, fix.radius95_m) == ("fix", None, None)
         assert fix.position is not None
         assert fix.position.distance_m(near().center) < 1e-6
-        assert "verify" not in fix.timings_ms
+        assert not {"votes", *LOOKS} & set(fix.timings_ms)
 
 
 def test_what_the_map_does_not_confirm_is_refused(detector: Detector) -> None:
