@@ -47,7 +47,7 @@ class VerifyOptions:
     rounds: int = 5000  # of MAGSAC++ at most
     max_scale: float = 1.4  # a view farther from its hypothesis than this is chance
     max_turn_deg: float = 35.0
-    tilt_sigma_deg: float = 1.0  # how far from straight down photos are usually taken
+    tilt_sigma_deg: float = 0.7  # how far from straight down photos are usually taken
     blocks: int = 4  # per axis: points of one block of the frame err together
     min_points: int = 40  # a photo with fewer has too little to go by
     promising_inliers: int = 8  # from here a second look is worth its time
