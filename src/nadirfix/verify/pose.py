@@ -124,7 +124,7 @@ class _Residuals:
         )
 
     def __call__(self, at: Floats) -> Floats:
-        return self._of(at[None])[0]
+        return np.asarray(self._of(at[None])[0], np.float64)
 
     def slope(self, at: Floats) -> Floats:
         """Change of every residual with each number: points × 2 × 6."""
