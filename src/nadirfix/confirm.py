@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nadirfix.altitude.levels import KnownAltitude, likely_altitudes
+from nadirfix.options import LocateOptions
 from nadirfix.options_frame import VoteOptions
-from nadirfix.options_verify import VerifyOptions
 from nadirfix.retrieval.hypotheses import Scale, hypotheses
 from nadirfix.shot import Height, Shot, estimate_height
-from nadirfix.types import Fix, Hypothesis, View
+from nadirfix.stopwatch import Stopwatch
+from nadirfix.types import Fix, Hypothesis
 from nadirfix.verify.answer import verified_fix
 from nadirfix.verify.compare import Comparison
-from nadirfix.verify.decide import Verdict, decide
+from nadirfix.verify.decide import decide, quick_then_all
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
-    from nadirfix.verify.features import Detector
 
-__all__ = ["confirmed", "from_candidates", "moved", "voted"]
-
-Tries = Callable[[], list[Hypothesis]]
+__all__ = ["confirmed"]
 
 
-def voted(shot: Shot, height: Height, bundle: Bundle, options: VoteOptions) -> list[Hypothesis]:
+def confirmed(
+    fix: Fix, shot: Shot, height: Height, bundle: Bundle, *, options: LocateOptions, watch: Stopwatch
+) -> Fix:
+    """What the whole frame votes for, held against the map where the bundle carries something to do so."""
+    asked, known = options.verification, height.altitude_m is not None
+    detector = bundle.matcher(asked.features) if options.verify and known else None
+    votes = options.votes or (asked.votes if detector else None)
+    if votes is None:
+        return fix
+
+    def voted(how: VoteOptions) -> list[Hypothesis]:
+        with watch.stage("votes"):
+            return _voted(shot, height, bundle, how)
+
+    if detector is None:
+        return _moved(fix, voted(votes)[0], shot)
+    ground, camera = bundle.texture, shot.camera
+    compare = Comparison(shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch)
+    verdict = decide(quick_then_all(voted, votes, asked), compare, asked)
+    return verified_fix(fix, verdict, camera, map_gsd_m=ground.gsd_m, options=asked)
+
+
+def _voted(shot: Shot, height: Height, bundle: Bundle, options: VoteOptions) -> list[Hypothesis]:
     """Views the photo may show, from the whole frame, at every altitude that comes into question."""
     known = []
     if height.estimate is None and height.altitude_m is not None:
@@ -37,38 +56,7 @@ def voted(shot: Shot, height: Height, bundle: Bundle, options: VoteOptions) -> l
     return hypotheses(shot.pixels, shot.camera, scales, lookup=bundle.lookup, options=options)
 
 
-def confirmed(
-    fix: Fix,
-    shot: Shot,
-    tries: Iterable[Tries],
-    detector: Detector,
-    bundle: Bundle,
-    *,
-    options: VerifyOptions,
-) -> tuple[Fix, dict[str, float]]:
-    """The fix as the map has it, and every part's milliseconds; later tries only while it is in doubt."""
-    compare = Comparison(shot.pixels, shot.camera, texture=bundle.texture, detector=detector, options=options)
-    verdict = Verdict((), "there is no hypothesis to look at")
-    for hypotheses_to_try in tries:
-        verdict = decide(hypotheses_to_try(), compare, options)
-        if verdict.confirmed:
-            break
-    told = verified_fix(fix, verdict, shot.camera, map_gsd_m=bundle.texture.gsd_m, options=options)
-    return told, compare.spent_ms
-
-
-def from_candidates(fix: Fix) -> list[Hypothesis]:
-    """Each candidate's place and heading, at the altitude that was found; the nearest-looking first."""
-    found, altitude_m = fix.candidates, fix.altitude_m
-    if found is None or altitude_m is None:
-        return []
-    return [
-        Hypothesis(View(found.point(i), altitude_m, float(found.heading_deg[i])), -distance)
-        for i, distance in enumerate(found.distance.tolist())
-    ]
-
-
-def moved(fix: Fix, best: Hypothesis, shot: Shot) -> Fix:
+def _moved(fix: Fix, best: Hypothesis, shot: Shot) -> Fix:
     """The fix, moved to where the frame's votes have it."""
     view = best.view
     return replace(

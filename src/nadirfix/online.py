@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
-from nadirfix.confirm import confirmed, from_candidates, moved, voted
+from nadirfix.confirm import confirmed
 from nadirfix.image.crop import Crop, canonical_crop, network_frame
 from nadirfix.image.decode import Photo
 from nadirfix.options import LocateOptions
 from nadirfix.retrieval.fuse import fuse
 from nadirfix.shot import Height, Shot, height_of, planes, read_shot
-from nadirfix.types import Candidates, Fix, Hypothesis
+from nadirfix.stopwatch import Stopwatch
+from nadirfix.types import Candidates, Fix
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -45,7 +42,7 @@ def locate(
     frame votes, and a deviation of the given altitude is weighed against what the picture shows.
     """
     _open_parts(bundle, options)
-    watch = _Stopwatch()
+    watch = Stopwatch()
     with watch.stage("decode"):
         shot = read_shot(photo, camera, bundle, options)
     with watch.stage("altitude"):
@@ -75,29 +72,9 @@ def locate(
         crop_clamped=crop.clamped,
         warnings=shot.warnings + height.warnings,
     )
-    fix = _beyond(fix, shot, replace(height, sigma_m=altitude_sigma_m), bundle, options=options, watch=watch)
-    return replace(fix, timings_ms=watch.timings_ms())
-
-
-class _Stopwatch:
-    """Milliseconds per stage."""
-
-    def __init__(self) -> None:
-        self._began_s = time.perf_counter()
-        self._spent_ms: dict[str, float] = {}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        began_s = time.perf_counter()
-        yield
-        self._spent_ms[name] = 1000 * (time.perf_counter() - began_s)
-
-    def add(self, parts_ms: dict[str, float]) -> None:
-        """Parts of a stage that were timed where they happened."""
-        self._spent_ms.update(parts_ms)
-
-    def timings_ms(self) -> dict[str, float]:
-        return {**self._spent_ms, "total": 1000 * (time.perf_counter() - self._began_s)}
+    height = replace(height, sigma_m=altitude_sigma_m)
+    answer = confirmed(fix, shot, height, bundle, options=options, watch=watch)
+    return replace(answer, timings_ms=watch.timings_ms())
 
 
 def _open_parts(bundle: Bundle, options: LocateOptions) -> None:
@@ -151,23 +128,3 @@ def _lookalikes(
         cell=known.cell[rows],
         epsg=bundle.epsg,
     )
-
-
-def _beyond(
-    fix: Fix, shot: Shot, height: Height, bundle: Bundle, *, options: LocateOptions, watch: _Stopwatch
-) -> Fix:
-    """What the whole frame and the map itself have to say, where they are asked."""
-    found: list[Hypothesis] = []
-    if options.votes:
-        with watch.stage("votes"):
-            found = voted(shot, height, bundle, options.votes)
-    detector = bundle.matcher(options.verification.features) if options.verify else None
-    if detector is None:
-        return moved(fix, found[0], shot) if found else fix
-    tries = [lambda: found or from_candidates(fix)]
-    if options.in_doubt and not found:
-        tries.append(partial(voted, shot, height, bundle, options.in_doubt))
-    with watch.stage("verify"):
-        fix, parts_ms = confirmed(fix, shot, tries, detector, bundle, options=options.verification)
-    watch.add(parts_ms)
-    return fix

@@ -234,8 +234,7 @@ class LocateOptions:
     retrieve: int = 10
     weighted: bool = True  # False: the nearest reference alone is the answer
     outlier_share: float = 0.4
-    votes: VoteOptions | None = None  # the whole frame votes from the start; None: its middle is asked
-    in_doubt: VoteOptions | None = field(default_factory=VoteOptions)  # where the map confirms no candidate
+    votes: VoteOptions | None = None  # how the whole frame votes; None: only where fixes are verified
     keep_on_line: bool = True  # candidates on the line between agreeing and not: kept, as published
     weight_epsilon: float = 1e-8
     verify: bool = True  # hold hypotheses against the map, where the bundle carries a matcher

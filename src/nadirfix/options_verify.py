@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from nadirfix.options_frame import VoteOptions
+
 __all__ = ["FeatureOptions", "TrustOptions", "VerifyOptions"]
 
 
@@ -45,18 +47,20 @@ class VerifyOptions:
     rounds: int = 5000  # of MAGSAC++ at most
     max_scale: float = 1.4  # a view farther from its hypothesis than this is chance
     max_turn_deg: float = 35.0
-    tilt_sigma_deg: float = 1.0  # how far from straight down photos are usually taken
+    tilt_sigma_deg: float = 0.7  # how far from straight down photos are usually taken
     blocks: int = 4  # per axis: points of one block of the frame err together
     min_points: int = 40  # a photo with fewer has too little to go by
     promising_inliers: int = 8  # from here a second look is worth its time
     sure_confidence: float = 0.999  # looking ends here
     min_confidence: float = 0.98  # an answer is given from here
     hypotheses: int = 16  # looked at, at most
+    quick: int = 4  # of few crops, before the whole frame is asked
     rivals: int = 1  # other places that must have been looked at in vain
     rival_share: float = 0.6  # another place with this share of the support is as good
     alike_m: float = 15.0  # hypotheses nearer than this, and turned and scaled alike, are one
     alike_deg: float = 10.0
     alike_scale: float = 1.06
     told: int = 4  # sightings that are told with an answer
+    votes: VoteOptions = field(default_factory=VoteOptions)  # where hypotheses come from
     trust: TrustOptions = field(default_factory=TrustOptions)
     features: FeatureOptions = field(default_factory=FeatureOptions)

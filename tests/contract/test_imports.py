@@ -11,7 +11,7 @@ from sources import BIN, module_path, modules, room
 #: A room may import from the layers above it in this list, never from below.
 LAYERS = [
     {"types", "errors", "options", "options_frame", "options_verify", "camera", "output", "manifest"}
-    | {"formats", "line", "settings", "weights"},
+    | {"formats", "line", "settings", "stopwatch", "weights"},
     {"geo", "image"},
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},
@@ -34,6 +34,7 @@ NEIGHBOURS = {
     ("options", "options_frame"),
     ("options", "settings"),
     ("options", "options_verify"),
+    ("options_verify", "options_frame"),
     ("settings", "camera"),
     ("settings", "errors"),
     ("options", "camera"),

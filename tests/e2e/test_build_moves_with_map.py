@@ -127,7 +127,7 @@ def rewritten(source: Path, target: Path, crs: str, *, turn_deg: float) -> Path:
 def test_answers_as_they_are_given_do_not_depend_on_the_file(
     tmp_path: Path, tiny_world: Path, tiny_photos: Path, tiny_bundle: Path
 ) -> None:
-    """Photos of another date, altitude unknown, all as ``locate`` does it; web metres and a turn in one file."""
+    """Photos of another date, altitude unknown, by default; web metres and a turn in one file."""
     pytest.importorskip("kornia")
     written = rewritten(tiny_world / "old.tif", tmp_path / "map.tif", "EPSG:3857", turn_deg=30.0)
     bundles = [

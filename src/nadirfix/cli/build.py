@@ -20,7 +20,7 @@ __all__ = ["Device", "build"]
 _USUAL = Recipe()
 _UNVERIFIED = (
     "fixes of this bundle will not be verified: the matcher's packages are not installed; "
-    "install them with pip install 'nadirfix[verify]' and build again"
+    "install them with pip install 'nadirfix[train,verify]' and build again"
 )
 
 

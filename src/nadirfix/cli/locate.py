@@ -64,6 +64,9 @@ def locate(
     no_wce: Annotated[
         bool, typer.Option("--no-wce", help="Answer with the nearest reference instead of the weighted mean.")
     ] = False,
+    no_verify: Annotated[
+        bool, typer.Option("--no-verify", help="Answer without asking the map whether it is true.")
+    ] = False,
     form: Annotated[Format, typer.Option("--format", help="How answers are written.")] = Format.JSONL,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write there, not to standard output.")
@@ -78,7 +81,7 @@ def locate(
     """Say where photos were taken, and from how high; one that cannot be used does not stop the others."""
     taken_with = Camera.parse(camera) if camera else None
     altitude_m, sigma_m = parse_altitude(altitude) if altitude else (None, None)
-    options = dataclasses.replace(LocateOptions(), weighted=not no_wce)
+    options = dataclasses.replace(LocateOptions(), weighted=not no_wce, verify=not no_verify)
     if out is not None:
         check_target(out, overwrite=overwrite)
     if explain_in is not None:

@@ -75,7 +75,8 @@ def hypotheses(
         return hypotheses_from(_joined(votes), camera, lookup.epsg, options)
 
     found = ask(scales[:1], options.first_crops)
-    if _sure(found, options):
+    nothing_more = len(scales) == 1 and options.crops <= options.first_crops and options.looks == 0
+    if nothing_more or _sure(found, options):
         return found
     found, asked_m = ask(scales, options.crops), [scale.gsd_m for scale in scales]
     for _ in range(options.looks):

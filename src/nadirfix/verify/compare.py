@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import cv2
@@ -16,6 +13,7 @@ from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.geo.render import Rendered
 from nadirfix.geo.texture import Texture
 from nadirfix.options_verify import VerifyOptions
+from nadirfix.stopwatch import Stopwatch
 from nadirfix.types import Point, View
 from nadirfix.verify.features import Detector, Features, grey_of
 from nadirfix.verify.match import agreement, mutual_matches
@@ -65,12 +63,18 @@ class Comparison:
     """A photo, ready to be held against the map anywhere; its points are looked for once per size."""
 
     def __init__(
-        self, pixels: Bytes, camera: Camera, *, texture: Texture, detector: Detector, options: VerifyOptions
+        self,
+        pixels: Bytes,
+        camera: Camera,
+        *,
+        texture: Texture,
+        detector: Detector,
+        options: VerifyOptions,
+        watch: Stopwatch | None = None,
     ) -> None:
         self._pixels, self._camera, self._options = pixels, camera, options
-        self._texture, self._detect = texture, detector
+        self._texture, self._detect, self._watch = texture, detector, watch or Stopwatch()
         self._seen: dict[int, _Picture] = {}
-        self.spent_ms: dict[str, float] = {}
 
     def points(self) -> int:
         """How many points the photo offers at its finest."""
@@ -88,14 +92,14 @@ class Comparison:
 
     def _look(self, view: View, reach_m: float) -> Sighting:
         photo = self._photo(self._width_px(view.altitude_m))
-        with self._timed("verify_render"):
+        with self._watch.stage("verify_render"):
             window, shown = self._window(view, photo.camera, reach_m)
         nothing = Sighting(view)
         if shown.valid_share < self._options.valid_share:
             return nothing
-        with self._timed("verify_map_points"):
+        with self._watch.stage("verify_map_points"):
             ground = _Picture(window, self._detect(grey_of(shown.pixels), shown.valid))
-        with self._timed("verify_match"):
+        with self._watch.stage("verify_match"):
             return _sighting(view, photo, ground, self._options)
 
     def _width_px(self, altitude_m: float) -> int:
@@ -107,7 +111,7 @@ class Comparison:
 
     def _photo(self, width_px: int) -> _Picture:
         if width_px not in self._seen:
-            with self._timed("verify_photo_points"):
+            with self._watch.stage("verify_photo_points"):
                 small = _resized(self._pixels, self._camera, width_px)
                 camera = self._camera.resized(small.shape[1], small.shape[0])
                 self._seen[width_px] = _Picture(camera, self._detect(grey_of(small)))
@@ -119,12 +123,6 @@ class Comparison:
         wide, high = (round((side + 2 * reach_m) / gsd_m) for side in photo.footprint_m(view.altitude_m))
         camera = Camera(max(wide, 1), max(high, 1), photo.fx_px, photo.fx_px)
         return camera, self._texture.render(view, camera)
-
-    @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
-        began_s = time.perf_counter()
-        yield
-        self.spent_ms[stage] = self.spent_ms.get(stage, 0.0) + 1000 * (time.perf_counter() - began_s)
 
 
 def _resized(pixels: Bytes, camera: Camera, width_px: int) -> Bytes:

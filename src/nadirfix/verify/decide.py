@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from nadirfix.options_frame import VoteOptions
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Hypothesis, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.trust import confidence_of, support_of
 
-__all__ = ["Verdict", "decide"]
+__all__ = ["Verdict", "decide", "quick_then_all"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,14 +27,26 @@ class Verdict:
         return self.sightings[0] if self.reason is None else None
 
 
-def decide(hypotheses: Sequence[Hypothesis], compare: Comparison, options: VerifyOptions) -> Verdict:
-    """Look at hypotheses in their order and stop at the first the map confirms and no other rivals."""
+def decide(hypotheses: Iterable[Hypothesis], compare: Comparison, options: VerifyOptions) -> Verdict:
+    """Look at hypotheses in their order and stop at the first the map confirms and no other rivals.
+
+    They are taken one by one, so that those never looked at need never be thought of.
+    """
     points = compare.points()
     if points < options.min_points:
         return Verdict((), f"too little texture in the photo: {points} points to go by")
     seen = _looks(_distinct(hypotheses, options), compare, options)
     best_first = sorted(seen, key=lambda s: (-support_of(s, options.trust), -s.inliers))
     return Verdict(tuple(best_first), _objection(best_first, options))
+
+
+def quick_then_all(
+    voted: Callable[[VoteOptions], list[Hypothesis]], votes: VoteOptions, options: VerifyOptions
+) -> Iterator[Hypothesis]:
+    """What few crops at the likeliest altitude vote for; what all do, if the map confirms none of that."""
+    few = replace(votes, scales=1, crops=votes.first_crops, looks=0)
+    yield from voted(few)[: options.quick]
+    yield from voted(votes)
 
 
 def _looks(hypotheses: Iterable[Hypothesis], compare: Comparison, options: VerifyOptions) -> list[Sighting]:
@@ -54,15 +67,16 @@ def _looks(hypotheses: Iterable[Hypothesis], compare: Comparison, options: Verif
     return seen
 
 
-def _distinct(hypotheses: Sequence[Hypothesis], options: VerifyOptions) -> list[Hypothesis]:
+def _distinct(hypotheses: Iterable[Hypothesis], options: VerifyOptions) -> Iterator[Hypothesis]:
     """Hypotheses one look does not cover together, in their order, as many as may be looked at."""
     kept: list[Hypothesis] = []
     for one in hypotheses:
-        if not any(_alike(one.view, other.view, options) for other in kept):
-            kept.append(one)
+        if any(_alike(one.view, other.view, options) for other in kept):
+            continue
+        kept.append(one)
+        yield one
         if len(kept) == options.hypotheses:
-            break
-    return kept
+            return
 
 
 def _alike(a: View, b: View, options: VerifyOptions) -> bool:

