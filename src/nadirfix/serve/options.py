@@ -24,7 +24,7 @@ class ServeOptions:
     token: str | None = field(default=None, repr=False)
     allow_origins: tuple[str, ...] = ()  # pages of other origins that may ask
     queue: int = 16  # photos in the house, the one at work among them
-    photo_s: float = 30.0  # from when a photo is taken until its answer
+    photo_s: float = 60.0  # from when a photo is taken until its answer
     photo_bytes: int = 64 * _MIB
     max_pixels: int = 64_000_000
     batches: int = 4  # at the same time, each with at most two photos in the house
