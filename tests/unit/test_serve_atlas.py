@@ -18,6 +18,7 @@ from nadirfix.geo.texture import Texture
 from nadirfix.serve.app import create_app
 from nadirfix.serve.options import ServeOptions
 from nadirfix.serve.sheets import draw_tile, zooms
+from nadirfix.types import Fix
 from tests.serving import EPSG, LOCAL, NORTH_M, SIDE_M, WEST_M, FakePlace, small_bundle
 
 #: The oracle: tile numbers to Mercator metres by the definition, and from there by PROJ.
@@ -250,6 +251,8 @@ def test_the_description_lists_every_path_with_examples(client: TestClient) -> N
         "/v1/references.geojson", "/v1/references/{row}.jpg", "/healthz", "/readyz", "/metrics",
     }  # fmt: skip
     schemas = told["components"]["schemas"]
+    nowhere = Fix(photo="a.jpg", status="no_fix", position=None, reason="nothing to see")
+    assert schemas["Line"]["required"] == list(nowhere.to_dict())
     assert set(schemas["Line"]["example"]) == set(schemas["Line"]["required"])
     assert schemas["Problem"]["example"]["error"]["code"] == "photo.unreadable"
     for path in ("/docs", "/redoc"):

@@ -24,6 +24,7 @@ from tests.serving import LOCAL, FakePlace, form, jpeg, small_bundle
 
 OPTIONS = ServeOptions(photo_bytes=100_000)
 PHOTO = jpeg()
+SMALL = Camera(640, 480, 500.0, 500.0)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_a_form_and_a_bare_photo_are_the_same(client: TestClient, place: FakePla
         == second.json()
         == {"photo": "a.jpg", "status": "fix", "lon": 14.35, "bytes": len(PHOTO)}
     )
-    wish = Wish(name="a.jpg", camera=Camera(640, 480, 500.0, 500.0), altitude_m=300.0)
+    wish = Wish(name="a.jpg", camera=SMALL, altitude_m=300.0, altitude_sigma_m=20.0)
     assert place.asked == [(PHOTO, wish), (PHOTO, wish)]
 
 

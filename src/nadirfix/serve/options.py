@@ -24,7 +24,7 @@ class ServeOptions:
     token: str | None = field(default=None, repr=False)
     allow_origins: tuple[str, ...] = ()  # pages of other origins that may ask
     queue: int = 16  # photos in the house, the one at work among them
-    photo_s: float = 30.0  # from when a photo is taken until its answer
+    photo_s: float = 60.0  # from when a photo is taken until its answer
     photo_bytes: int = 64 * _MIB
     max_pixels: int = 64_000_000
     batches: int = 4  # at the same time, each with at most two photos in the house
@@ -35,6 +35,7 @@ class ServeOptions:
     send_s: float = 30.0  # a client that does not take its answer
     header_s: float = 10.0  # from the first byte of a request to the last of its headers
     header_bytes: int = 16_384
+    idle_s: float = 75.0  # a connection between two requests; longer than anybody is told to wait
     requests: int = 128  # at work on at the same time
     connections: int = 512
     stop_s: float = 60.0  # what was taken is finished within this

@@ -33,6 +33,7 @@ class Placer:
             bundle=self._bundle,
             camera=wish.camera,
             altitude_m=wish.altitude_m,
+            altitude_sigma_m=wish.altitude_sigma_m,
             options=self._options,
         )
         return dataclasses.replace(fix, photo=wish.name).to_dict()

@@ -35,13 +35,15 @@ LINE_EXAMPLE: dict[str, Any] = {
     "photo": "000001.jpg", "status": "fix", "lon": 14.350908, "lat": 48.856985, "easting_m": 452388.1,
     "northing_m": 5411760.7, "epsg": 32633, "altitude_m": 375.0,
     "altitude_classes": {"altitude_m": [325.0, 375.0, 425.0], "probability": [0.02, 0.95, 0.03]},
-    "gsd_m": 0.312, "heading_deg": 270.0, "confidence": None, "radius95_m": None, "reason": None,
-    "crop_clamped": False, "warnings": [],
+    "gsd_m": 0.312, "heading_deg": 270.0, "confidence": None, "radius95_m": None,
+    "verified": None, "inliers": None, "tilt_deg": None, "tilt_toward_deg": None, "aircraft": None,
+    "reason": None, "crop_clamped": False, "warnings": [],
     "footprint": [[14.347674, 48.854088], [14.354217, 48.854125], [14.354143, 48.859882],
                   [14.347599, 48.859845]],
     "candidates": [{"rank": 1, "reference": 5220, "lon": 14.356402, "lat": 48.858471,
                     "easting_m": 452792.5, "northing_m": 5411922.5, "heading_deg": 270.0,
                     "distance": 0.781, "weight": 0.131, "cell": [2, 4]}],
+    "hypotheses": [],
     "timings_ms": {"decode": 42.0, "total": 144.7},
 }  # fmt: skip
 
@@ -90,11 +92,17 @@ class Line(_Open):
     heading_deg: float | None
     confidence: float | None
     radius95_m: float | None
+    verified: bool | None = Field(description="Whether the map confirmed the answer; null: not asked.")
+    inliers: int | None
+    tilt_deg: float | None
+    tilt_toward_deg: float | None
+    aircraft: dict[str, Any] | None
     reason: str | None
     crop_clamped: bool
     warnings: list[str]
     footprint: list[list[float]] | None
     candidates: list[Candidate]
+    hypotheses: list[dict[str, Any]]
     timings_ms: dict[str, float]
 
 

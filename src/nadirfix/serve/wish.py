@@ -31,14 +31,17 @@ class Wish:
     name: str = ""
     camera: Camera | None = None
     altitude_m: float | None = None
+    altitude_sigma_m: float | None = None
 
     @classmethod
     def read(cls, *, name: str | None, camera: str | None, altitude: str | None) -> Wish:
         """From what the client wrote; an empty field is one that is not given."""
+        known_m = parse_altitude(altitude) if altitude and altitude.strip() else (None, None)
         return cls(
             name=clean_name(name or ""),
             camera=Camera.from_spec(camera) if camera and camera.strip() else None,
-            altitude_m=parse_altitude(altitude)[0] if altitude and altitude.strip() else None,
+            altitude_m=known_m[0],
+            altitude_sigma_m=known_m[1],
         )
 
 
