@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -34,6 +35,24 @@ def answer_for(
         reason="two places fit the photo equally well" if lost else None,
         timings_ms={"decode": 18.2, "altitude": 38.9, "embed": 19.4, "verify": 61.0, "total": 141.2},
     )  # fmt: skip
+
+
+def verdict(which: int, rows: list[ManifestRow], *, lost: bool) -> dict[str, Any]:
+    """What a bundle adds that asks the map itself: whether it fits, and where else it was asked."""
+    others = [rows[(which + i) % len(rows)] for i in (1, 2)]
+    return {
+        "verified": not lost,
+        "inliers": 9 if lost else 164,
+        "tilt_deg": None if lost else 1.3,
+        "tilt_toward_deg": None if lost else 45.0,
+        "aircraft": None,
+        "hypotheses": [_hypothesis(row, inliers) for row, inliers in zip(others, (9, 8), strict=True)],
+    }
+
+
+def _hypothesis(row: ManifestRow, inliers: int) -> dict[str, Any]:
+    lon, lat = row.point.lonlat
+    return {"lon": lon, "lat": lat, "altitude_m": row.altitude_m, "confidence": 0.02, "inliers": inliers}
 
 
 def estimate(altitude_m: float) -> AltitudeEstimate:

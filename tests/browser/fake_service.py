@@ -29,7 +29,7 @@ from PIL import Image, UnidentifiedImageError
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.manifest import ManifestRow
 from nadirfix.types import Point, View
-from tests.browser.fake_answers import CAMERA, CANONICAL_M, answer_for, jpeg, reference_place
+from tests.browser.fake_answers import CAMERA, CANONICAL_M, answer_for, jpeg, reference_place, verdict
 from tests.browser.tiles import Tiles
 
 POLICY = (
@@ -103,7 +103,9 @@ class FakeService:
     def _answer(self, name: str, size: tuple[int, int]) -> dict[str, Any]:
         """The truth of the photo whose number is in its name, moved a little."""
         which = int(re.sub(r"\D", "", name) or 0) % len(self.rows)
-        return answer_for(self.rows[which], which, name, size, self.rows, lost=name in self.no_fix).to_dict()
+        lost = name in self.no_fix
+        fix = answer_for(self.rows[which], which, name, size, self.rows, lost=lost)
+        return {**fix.to_dict(), **verdict(which, self.rows, lost=lost)}
 
     def _reference_jpeg(self, row: int) -> bytes:
         east, north, heading = reference_place(row, self.rows)

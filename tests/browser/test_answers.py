@@ -124,6 +124,8 @@ def test_the_answer_comes_with_its_reasons(
     assert f"{round(truths[0].altitude_m or 0)} m" in text
     assert "93 %" in text and "within 14 m" in text and "total 141 ms" in text
     assert detail.locator(".chart rect").count() == 12
+    assert "it confirms, 164 points agree" in text and "1.3° to 45° NE" in text
+    assert detail.locator(".hypotheses li").count() == 2
 
 
 def saved(visit: Visit, label: str) -> str:

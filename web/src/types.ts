@@ -18,6 +18,15 @@ export interface AltitudeClasses {
   probability: number[];
 }
 
+/** Another place the map was asked about. */
+export interface Hypothesis {
+  lon: number | null;
+  lat: number | null;
+  altitude_m: number | null;
+  confidence: number | null;
+  inliers: number | null;
+}
+
 export interface Placed {
   photo: string;
   status: "fix" | "no_fix";
@@ -38,6 +47,13 @@ export interface Placed {
   footprint: LonLat[] | null; // from the photo's top left, against the clock
   candidates: Candidate[];
   timings_ms: Record<string, number>;
+  // Said by bundles that ask the map itself; absent or null where it was not asked.
+  verified?: boolean | null;
+  inliers?: number | null;
+  tilt_deg?: number | null;
+  tilt_toward_deg?: number | null;
+  aircraft?: { lon: number; lat: number; radius95_m: number | null } | null;
+  hypotheses?: Hypothesis[];
 }
 
 export interface Problem {

@@ -79,6 +79,16 @@ export function truthOf({ items }: State): Feature[] {
   });
 }
 
+/** Other places the map was asked about. */
+export function hypothesesOf(item: Item | null): Feature[] {
+  return otherPlaces(item).map((at) => dot(at));
+}
+
+function otherPlaces(item: Item | null): LonLat[] {
+  const asked = item?.answer && item.answer.status !== "error" ? (item.answer.hypotheses ?? []) : [];
+  return asked.flatMap(({ lon, lat }): LonLat[] => (lon === null || lat === null ? [] : [[lon, lat]]));
+}
+
 /** The ground a reference shows. */
 export function candidateOf(candidate: Candidate | null, bundle: Bundle | null): Feature[] {
   if (!candidate || !bundle?.canonical) return [];
@@ -98,7 +108,7 @@ export function boxToSee(item: Item | null): Box | null {
   const answer = item?.answer;
   if (!answer || answer.status === "error") return null;
   const at = placeOf(answer);
-  if (!at) return boxOf(answer.candidates.map((c) => [c.lon, c.lat]));
+  if (!at) return boxOf([...otherPlaces(item), ...answer.candidates.map((c): LonLat => [c.lon, c.lat])]);
   return boxOf([
     at,
     ...(answer.footprint ?? []),

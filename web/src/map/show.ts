@@ -5,7 +5,18 @@ import { selected, type Item, type State, type Store } from "../store";
 import type { Candidate } from "../types";
 import { createMarks } from "./marks";
 import type { Scene } from "./scene";
-import { arrowOf, boxToSee, candidateOf, footprintOf, othersOf, outlineOf, radiusOf, trackOf, truthOf } from "./shapes";
+import {
+  arrowOf,
+  boxToSee,
+  candidateOf,
+  footprintOf,
+  hypothesesOf,
+  othersOf,
+  outlineOf,
+  radiusOf,
+  trackOf,
+  truthOf,
+} from "./shapes";
 
 export function showOnMap(scene: Scene, store: Store): void {
   const marks = createMarks(scene.map, (rank) => store.set({ candidateRank: rank }));
@@ -44,6 +55,7 @@ function present(scene: Scene, mark: (item: Item | null) => void, store: Store, 
   scene.show("footprint", footprintOf(item));
   scene.show("radius", radiusOf(item));
   scene.show("arrow", arrowOf(item));
+  scene.show("hypotheses", hypothesesOf(item));
   void layPhoto(scene, store, item);
   const box = boxToSee(item);
   if (box) scene.fly(box);

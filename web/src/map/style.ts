@@ -3,10 +3,27 @@
 import type { LayerSpecification, StyleSpecification } from "maplibre-gl";
 import type { Bundle } from "../types";
 
-export const COLOURS = { fix: "#ff6a1f", truth: "#16d9c0", track: "#3d8bff", candidate: "#ffd23f", edge: "#10212e" };
+export const COLOURS = {
+  fix: "#ff6a1f",
+  truth: "#16d9c0",
+  track: "#3d8bff",
+  candidate: "#ffd23f",
+  hypothesis: "#b57bff",
+  edge: "#10212e",
+};
 
 /** Sources that hold shapes, in no particular order. */
-export const SHAPES = ["outline", "track", "others", "footprint", "radius", "arrow", "truth", "candidate"] as const;
+export const SHAPES = [
+  "outline",
+  "track",
+  "others",
+  "footprint",
+  "radius",
+  "arrow",
+  "truth",
+  "candidate",
+  "hypotheses",
+] as const;
 export type Shape = (typeof SHAPES)[number];
 
 const ROUND = { "line-cap": "round", "line-join": "round" } as const;
@@ -36,6 +53,7 @@ function layers(): LayerSpecification[] {
     ...stroke("candidate", COLOURS.candidate, { width: 2, dash: [3, 2] }),
     ...stroke("footprint", COLOURS.fix, { width: 2.4 }),
     ...stroke("arrow", COLOURS.fix, { width: 3 }),
+    ...dots("hypotheses", COLOURS.hypothesis, 6),
     ...dots("truth", COLOURS.truth, 5),
     ...dots("others", COLOURS.track, 5),
   ];

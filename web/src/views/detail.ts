@@ -10,6 +10,7 @@ import type { Failed, Placed } from "../types";
 import { altitudeChart } from "./altitude";
 import { candidatesView, type CandidatesView } from "./candidates";
 import { timingsChart } from "./timings";
+import { hypothesesView, verdictFacts } from "./verdict";
 import { bearing, metres, percent, standing } from "./words";
 
 type Fact = [name: string | Node, value: string | Node];
@@ -47,7 +48,13 @@ function rebuild(
   const point = (rank: number): void => store.set({ candidateRank: rank });
   const shown =
     state.bundle && answer.candidates.length ? candidatesView(item, answer, state.bundle, api, point) : null;
-  root.replaceChildren(title(item), ...body(item, answer), shown?.element ?? "", ending(answer));
+  root.replaceChildren(
+    title(item),
+    ...body(item, answer),
+    shown?.element ?? "",
+    hypothesesView(answer) ?? "",
+    ending(answer),
+  );
   return shown;
 }
 
@@ -117,6 +124,7 @@ function facts(item: Item, answer: Placed): Fact[] {
     ...(off === null
       ? []
       : [[h("span", {}, h("span", { class: "chip truth-chip" }), "Off the truth"), metres(off)] as Fact]),
+    ...verdictFacts(answer),
     ...(answer.crop_clamped ? [["Crop", "whole frame: taken from very low"] as Fact] : []),
   ];
 }

@@ -1,0 +1,42 @@
+/** What the map itself said: whether the answer fits, how the camera leaned, and which other places were asked about. */
+
+import { h } from "../dom";
+import { placeOf } from "../pure/export";
+import { distanceM, inWords } from "../pure/geo";
+import type { Hypothesis, LonLat, Placed } from "../types";
+import { bearing, metres, percent } from "./words";
+
+/** Names and values; nothing where the map was not asked. */
+export function verdictFacts(answer: Placed): [string, string][] {
+  const { verified = null, inliers = null, tilt_deg = null, tilt_toward_deg = null } = answer;
+  const agree = inliers === null ? "" : `, ${inliers} points agree`;
+  const facts: [string, string][] = [];
+  if (verified !== null) facts.push(["Asked the map", (verified ? "it confirms" : "it does not confirm") + agree]);
+  if (tilt_deg !== null) facts.push(["Camera leans", tilt_deg.toFixed(1) + "°" + toward(tilt_toward_deg)]);
+  if (answer.aircraft) facts.push(["Below the camera", inWords([answer.aircraft.lon, answer.aircraft.lat])]);
+  return facts;
+}
+
+function toward(degrees: number | null): string {
+  return degrees === null ? "" : ` to ${bearing(degrees)}`;
+}
+
+/** The other places the map was asked about, best first; null where there are none. */
+export function hypothesesView(answer: Placed): HTMLElement | null {
+  const placed = (answer.hypotheses ?? []).filter((one) => one.lon !== null && one.lat !== null);
+  if (placed.length === 0) return null;
+  const rows = placed.map((one) => h("li", {}, ...row(one, placeOf(answer))));
+  const list = h("ol", { class: "hypotheses" }, ...rows);
+  return h("section", { "aria-label": "Other places" }, h("h3", {}, "Other places that were looked at"), list);
+}
+
+function row(one: Hypothesis, fix: LonLat | null): HTMLElement[] {
+  const at: LonLat = [one.lon!, one.lat!];
+  const words = [
+    fix && `${metres(distanceM(fix, at))} from the fix`,
+    one.altitude_m !== null && `${metres(one.altitude_m)} above ground`,
+    one.inliers !== null && `${one.inliers} points agree`,
+    one.confidence !== null && percent(one.confidence),
+  ].filter(Boolean);
+  return [h("span", {}, inWords(at)), h("span", { class: "quiet" }, words.join(" · "))];
+}
