@@ -10,7 +10,17 @@ from sources import BIN, module_path, modules, room
 
 #: A room may import from the layers above it in this list, never from below.
 LAYERS = [
-    {"types", "errors", "options", "options_frame", "options_verify", "camera", "output", "manifest"}
+    {
+        "types",
+        "errors",
+        "options",
+        "options_frame",
+        "options_train",
+        "options_verify",
+        "camera",
+        "output",
+        "manifest",
+    }
     | {"formats", "line", "settings", "stopwatch", "weights"},
     {"geo", "image"},
     {"nn", "runtime", "world"},
@@ -32,6 +42,7 @@ NEIGHBOURS = {
     ("camera", "errors"),
     ("options", "errors"),
     ("options", "options_frame"),
+    ("options", "options_train"),
     ("options", "settings"),
     ("options", "options_verify"),
     ("options_verify", "options_frame"),
