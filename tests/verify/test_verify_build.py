@@ -35,7 +35,7 @@ def test_without_the_extra_a_build_works_and_says_that_fixes_are_not_verified(
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(RECIPE_TOML.replace('matcher = "none"', 'matcher = "xfeat"'), encoding="utf-8")
     ground, out = write_ground(tmp_path / "map.tif"), tmp_path / "a.nadir"
-    command = ["build", str(ground), "--out", str(out), "--recipe", str(recipe), "--no-train"]
+    command = ["build", str(ground), "--out", str(out), "--recipe", str(recipe)]
     told = CliRunner().invoke(app, command)
     assert told.exit_code == 0, told.output
     assert "will not be verified" in told.stderr
