@@ -136,7 +136,8 @@ def run(
         print(json.dumps(row))
     payload = {
         "place": given.place, "recipe": name, "views": kind, "photos": len(photos),
-        "seed": None if given.fixed else OWN_SEED, "votes_every": given.votes_every, "build_s": round(built_s, 1),
+        "seed": None if given.fixed else OWN_SEED, "votes_every": given.votes_every,
+        "build_s": round(built_s, 1),
         "bytes": sum(p["bytes"] for p in bundle.manifest["parts"].values()),
         "references": len(bundle.references), "rows": told,
     }  # fmt: skip
