@@ -19,7 +19,7 @@ from tests.browser.conftest import ARGUMENTS, CHROMIUM, PAGE
 from tests.browser.fake_service import FakeService, running
 from tests.browser.tiles import Tiles
 
-QUALITY = 68
+QUALITY = 64
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -76,5 +77,7 @@ def test_a_camera_and_an_altitude_reach_the_service(real_visit: Visit, photos: l
     page.get_by_label("Altitude above ground, if you know it").fill("140")
     real_visit.send(photos[0])
     real_visit.settled(1)
-    text = page.locator("#detail").inner_text()
-    assert "140 m" in text and "20.0 cm" in text, "140 m over 700 px are 20 cm a pixel"
+    page.get_by_text("it was given").wait_for()
+    page.get_by_text("The answer as JSON").click()
+    answer = json.loads(page.locator("#detail pre").inner_text())
+    assert answer["altitude_m"] / answer["gsd_m"] == pytest.approx(700), "the camera's focal length in pixels"

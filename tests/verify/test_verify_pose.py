@@ -97,6 +97,22 @@ def test_outliers_do_not_pull_the_view_away() -> None:
     assert fitted(points, seen, true).view.center.distance_m(true.center) < 0.25
 
 
+@pytest.mark.parametrize("kind", ["one spot", "a line", "nonsense"])
+def test_points_that_say_little_are_fitted_without_harm(kind: str) -> None:
+    rng = np.random.default_rng(8)
+    points = {
+        "one spot": np.full((5, 2), 100.0),
+        "a line": np.linspace(0, 1, 20)[:, None] * SIZE,
+        "nonsense": pixels(12, rng),
+    }[kind]
+    seen = places(view(), points) if kind != "nonsense" else rng.uniform(-400, 400, (12, 2))
+    found = fitted(points, seen, View(view().center.moved(3.0, 2.0), 225.0, 75.0))
+    assert np.isfinite(found.covariance).all()
+    assert np.isfinite(found.residual_m).all()
+    if kind == "one spot":
+        assert found.covariance[2, 2] > 0.1, "one spot says nothing about altitude"
+
+
 @pytest.mark.parametrize("count", [30, 150])
 def test_covariance_is_what_many_trials_show(count: int) -> None:
     true, rng = view(), np.random.default_rng(count)

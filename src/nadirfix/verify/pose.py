@@ -31,6 +31,8 @@ _STEPS, _ENOUGH = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5]), 0.3
 _MAX_TILT = math.radians(45.0)
 #: Residuals are never believed to be smaller than this many pixels: points are found no better.
 _FINEST_PX = 0.15
+#: How far a view may be from where its fit starts: metres east and north, log altitude, heading.
+_LOOSE = (500.0, 500.0, 0.5, 0.5)
 #: Points this many deviations off count half.
 _FALL_OFF = 2.4
 
@@ -65,12 +67,12 @@ def fit_view(
     at = np.zeros(6)
     ask = _Residuals(photo_px, places_m, origin, camera, start)
     finest_m = _FINEST_PX * camera.gsd_m(start.altitude_m)
-    prior = _tilt_prior(options)
+    prior = _prior(options)
     for _ in range(_ROUNDS):
         off, slope = ask(at), ask.slope(at)
         weight = _weights(off, finest_m)
         normal = _normal(slope, weight) + prior
-        at = at - (step := np.linalg.solve(normal, _pull(slope, weight, off) + prior @ ask.lean(at)))
+        at = at - (step := np.linalg.solve(normal, _pull(slope, weight, off) + prior @ ask.whole(at)))
         if np.abs(step / _STEPS).max() < _ENOUGH:
             break
     off, slope = ask(at), ask.slope(at)
@@ -106,9 +108,9 @@ class _Residuals:
         lean, toward = math.radians(start.tilt_deg), math.radians(start.tilt_toward_deg)
         self._lean = np.array([lean * math.sin(toward), lean * math.cos(toward)])
 
-    def lean(self, at: Floats) -> Floats:
-        """The whole vector with the lean itself in its place: what the prior pulls at."""
-        return np.concatenate([np.zeros(4), self._lean + at[4:]])
+    def whole(self, at: Floats) -> Floats:
+        """The changes, with the lean itself in the place of its change: what the prior pulls at."""
+        return np.concatenate([at[:4], self._lean + at[4:]])
 
     def view(self, at: Floats) -> View:
         """The view these changes lead to."""
@@ -150,9 +152,10 @@ class _Residuals:
         return np.asarray(np.stack([east, north], axis=2) - self._places_m, np.float64)
 
 
-def _tilt_prior(options: VerifyOptions) -> Floats:
-    strength = 1 / math.radians(options.tilt_sigma_deg) ** 2
-    return np.diag([0.0, 0.0, 0.0, 0.0, strength, strength])
+def _prior(options: VerifyOptions) -> Floats:
+    """Photos are taken nearly straight down; and, so weakly that only points in one spot notice, as begun."""
+    tilt = math.radians(options.tilt_sigma_deg)
+    return np.asarray(np.diag(np.array([*_LOOSE, tilt, tilt]) ** -2.0), np.float64)
 
 
 def _weights(off: Floats, finest_m: float) -> Floats:

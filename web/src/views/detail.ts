@@ -143,11 +143,7 @@ function factList(all: Fact[]): HTMLElement {
 
 function altitude(item: Item, answer: Placed): HTMLElement {
   if (answer.altitude_classes) return altitudeChart(answer.altitude_classes, item.truth?.altitudeM ?? null);
-  return h(
-    "p",
-    { class: "quiet" },
-    answer.altitude_m === null ? "Not estimated." : `Given: ${metres(answer.altitude_m)}.`,
-  );
+  return h("p", { class: "quiet" }, "Not estimated from the picture: it was given.");
 }
 
 function ending(answer: Placed): HTMLElement {
