@@ -3,7 +3,8 @@
 For every test in this folder that needs something to locate with:
 
 - ``tiny_bundle``: the path of a bundle, 0.6 × 0.6 km, the tiny recipe's networks as they start (untrained:
-  what is tested here is that answers agree, not that they are good). Read only: copy it to change it.
+  what is tested here is that answers agree, not that they are good), and no matcher: the map is asked in
+  tests/verify. Read only: copy it to change it.
 - ``tiny_photos``: a folder with ``manifest.csv`` and ``photos/NNNNNN.jpg``, 1024 × 768 px, 100 to 180 m.
 
 Workers of one pytest run share them through the session's temporary folder.
@@ -11,6 +12,7 @@ Workers of one pytest run share them through the session's temporary folder.
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +62,8 @@ def tiny_bundle(shared: Path, tiny_world: Path) -> Path:
     def build(out: Path) -> None:
         from nadirfix.offline import build_bundle
 
-        build_bundle(tiny_world / "old.tif", out, recipe=RECIPES["tiny"], train=False, device="cpu")
+        recipe = dataclasses.replace(RECIPES["tiny"], matcher="none")
+        build_bundle(tiny_world / "old.tif", out, recipe=recipe, train=False, device="cpu")
 
     return once(shared / "tiny.nadir", build)
 
