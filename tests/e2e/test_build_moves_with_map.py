@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from nadirfix.bundle import Bundle
 from nadirfix.offline import build_bundle
 from nadirfix.online import locate
 from nadirfix.options import RECIPES, LocateOptions
+from nadirfix.options_frame import FitOptions
 from nadirfix.types import Fix, Point, View
 from tests.bundles import CAMERA, GROUND, RECIPE, photo_of, write_ground, write_ground_in
 
@@ -125,15 +127,14 @@ def rewritten(source: Path, target: Path, crs: str, *, turn_deg: float) -> Path:
 
 
 def test_answers_as_they_are_given_do_not_depend_on_the_file(
-    tmp_path: Path, tiny_world: Path, tiny_photos: Path, tiny_bundle: Path
+    tmp_path: Path, tiny_world: Path, tiny_photos: Path
 ) -> None:
     """Photos of another date, altitude unknown, by default; web metres and a turn in one file."""
     pytest.importorskip("kornia")
     written = rewritten(tiny_world / "old.tif", tmp_path / "map.tif", "EPSG:3857", turn_deg=30.0)
-    bundles = [
-        Bundle.load(tiny_bundle),
-        build_bundle(written, tmp_path / "b.nadir", recipe=RECIPES["tiny"], train=False),
-    ]
+    recipe = dataclasses.replace(RECIPES["tiny"], fit=FitOptions(views=200))
+    maps = tiny_world / "old.tif", written
+    bundles = [build_bundle(m, tmp_path / f"{m.stem}.nadir", recipe=recipe, train=False) for m in maps]
     photos = sorted((tiny_photos / "photos").iterdir())
     here, there = ([locate(photo, bundle=bundle) for photo in photos] for bundle in bundles)
     assert [fix.status for fix in here] == [fix.status for fix in there]

@@ -54,7 +54,7 @@ def test_three_files_and_they_agree(evaluated, tiny_photos):
     assert [line["photo"] for line in table] == [f"photos/{i:06d}.jpg" for i in range(6)]
     near = sum(float(line["error_m"]) < 100 for line in table)
     assert told["s_loc"]["100"] == pytest.approx(100 * near / 6)
-    assert [row["altitude"] for row in told["comparison"]] == ["verified", "estimated", "whole", "true"]
+    assert [row["altitude"] for row in told["comparison"]] == ["estimated", "whole", "true"]
     assert told["peak_rss_mb"] > 50
     assert told["exif_pose"] is False
     assert "<title>6 photos on tiny.nadir</title>" in (evaluated / "report.html").read_text()
@@ -77,7 +77,7 @@ def test_what_is_read_back_measures_the_same(evaluated, tiny_photos):
     rows = run.named_rows(read_manifest(tiny_photos / "manifest.csv"), tiny_photos)
     columns = run.columns_of(Journal(evaluated / "queries.csv", rows).begin(), rows)
     told = json.loads((evaluated / "metrics.json").read_text())
-    again = json.loads(json.dumps(measures(columns["verified"])))
+    again = json.loads(json.dumps(measures(columns["estimated"])))
     assert again == {name: told[name] for name in again}
 
 
@@ -175,7 +175,7 @@ def test_names_that_hold_the_truth(tiny_bundle, tiny_photos, tmp_path):
     assert told["altitude"] == {
         "e_avg_m": None, "within_25_m": None, "within_50_m": None, "within_100_m": None, "queries": 0,
     }  # fmt: skip
-    assert [row["altitude"] for row in told["comparison"]] == ["verified", "estimated", "whole"]
+    assert [row["altitude"] for row in told["comparison"]] == ["estimated", "whole"]
     assert told["answered"] == 6
 
 

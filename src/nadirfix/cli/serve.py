@@ -47,7 +47,7 @@ def _run(path: Path, options: ServeOptions, *, quiet: bool) -> None:
     """Whatever is wrong with the address or the bundle is said before anybody is let in."""
     from nadirfix.bundle import Bundle
     from nadirfix.serve.app import create_app
-    from nadirfix.serve.page import PAGE_FOLDER
+    from nadirfix.serve.front import PAGE_FOLDER
     from nadirfix.serve.placer import Placer
     from nadirfix.serve.run import listen, serve_forever
 

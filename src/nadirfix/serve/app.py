@@ -20,7 +20,7 @@ from nadirfix.serve.door import Door
 from nadirfix.serve.envelope import Envelope
 from nadirfix.serve.metrics import Metrics
 from nadirfix.serve.options import ServeOptions
-from nadirfix.serve.page import PAGE_FOLDER, Page
+from nadirfix.serve.front import PAGE_FOLDER, Page
 from nadirfix.serve.placer import Placer
 from nadirfix.serve.problems import add_handlers
 from nadirfix.serve.routes import Parts, add_routes

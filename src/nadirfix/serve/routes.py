@@ -17,7 +17,7 @@ from nadirfix.serve.desk import Desk
 from nadirfix.serve.lines import MEDIA_TYPE, Lines
 from nadirfix.serve.metrics import Metrics
 from nadirfix.serve.options import ServeOptions
-from nadirfix.serve.page import Page
+from nadirfix.serve.front import Page
 from nadirfix.serve.schemas import BATCH_BODY, PHOTO_BODY, Bundle, Line, picture, problems
 
 __all__ = ["Parts", "add_routes"]
