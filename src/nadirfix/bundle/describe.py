@@ -33,8 +33,7 @@ Halves = NDArray[np.float16]
 #: References are drawn this much finer than the network looks and then made smaller by area, as photos are.
 #: Drawn at the network's size they would have less fine detail than a photo reduced to it.
 _FINER = 2
-#: They are drawn with a sample for each fine pixel: averaging these is all the filter a reference needs, and
-#: a quarter of a build's time is saved.
+#: They are drawn with one sample for each fine pixel: averaging these is all the filter a reference needs.
 _SAMPLED = RenderOptions(supersample=1)
 
 #: Views per piece: always the same, because a network's last digits may depend on how many it sees at once.
