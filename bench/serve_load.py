@@ -1,9 +1,9 @@
 """What the service bears: 64 clients for a minute, beside ``nadirfix locate`` on the same photos.
 
 First the minute: failures, latency and memory. Then short rounds in turns, ``locate`` on the folder and the
-service under the same clients: throughput is compared round by round and as processor time a photo, which a busy
-machine does not change. Start-up is left out. Clients send a photo, wait for its answer and send the next; who
-hears 429 waits as long as Retry-After says. Clients and service share this machine's cores.
+service under the same clients: throughput is compared round by round, and as processor time a photo, which a
+busy machine changes less. Start-up is left out. Clients send a photo, wait for its answer and send the next;
+who hears 429 waits as long as Retry-After says. Clients and service share this machine's cores.
 """
 
 from __future__ import annotations
