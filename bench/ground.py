@@ -70,7 +70,7 @@ def main() -> None:
     )
     options.add_argument("--fixed", action="store_true", help="the fixed views instead of our own")
     options.add_argument("--limit", type=int, default=0, help="photos, at most")
-    options.add_argument("--no-votes", action="store_true")
+    options.add_argument("--votes-every", type=int, default=1, help="every so many photos vote; 0: none")
     given = options.parse_args()
     photos = taken(given)
     for name in given.rows:
@@ -128,25 +128,38 @@ def taken(given: argparse.Namespace) -> list[tuple[Path, View]]:
 def run(
     bundle: Bundle, photos: list[tuple[Path, View]], name: str, given: argparse.Namespace, built_s: float
 ) -> None:
-    rng = np.random.default_rng(0)
-    lines = []
-    for number, (path, truth) in enumerate(photos):
-        lines.extend(one(bundle, path, truth, rng.uniform(-0.1, 0.1), votes=not given.no_votes))
-        if number % 50 == 49:
-            print(f"{name}: {number + 1} of {len(photos)} photos", flush=True)
+    kind = "fixed" if given.fixed else "own"
+    kept = given.cache / f"{given.place}-{name}-{kind}.jsonl"
+    lines = [line for found in asked(bundle, photos, kept, every=given.votes_every) for line in found]
     told = summary(lines)
     for row in told:
         print(json.dumps(row))
-    kind = "fixed" if given.fixed else "own"
     payload = {
         "place": given.place, "recipe": name, "views": kind, "photos": len(photos),
-        "seed": None if given.fixed else OWN_SEED, "build_s": round(built_s, 1),
+        "seed": None if given.fixed else OWN_SEED, "votes_every": given.votes_every,
+        "build_s": round(built_s, 1),
         "bytes": sum(p["bytes"] for p in bundle.manifest["parts"].values()),
         "references": len(bundle.references), "rows": told,
     }  # fmt: skip
     out = RESULTS if given.fixed else given.cache
     print(f"wrote {record(f'ground_{given.place}_{name}', payload, out)}")
     write_csv(out / f"ground_{given.place}_{name}.csv", lines)
+
+
+def asked(bundle: Bundle, photos: list[tuple[Path, View]], kept: Path, *, every: int) -> Iterator[list[Row]]:
+    """The lines of every photo; those of an earlier run that was stopped are kept."""
+    before = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+    off = np.random.default_rng(0).uniform(-0.1, 0.1, len(photos))
+    for number, (path, truth) in enumerate(photos):
+        if number < len(before):
+            yield json.loads(before[number])
+            continue
+        lines = list(one(bundle, path, truth, off[number], votes=bool(every) and number % every == 0))
+        with kept.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(lines, default=bool) + "\n")
+        if number % 25 == 24:
+            print(f"{kept.stem}: {number + 1} of {len(photos)} photos", flush=True)
+        yield lines
 
 
 def one(bundle: Bundle, path: Path, truth: View, off: float, *, votes: bool) -> Iterator[Row]:
@@ -209,7 +222,6 @@ def voted(
     bundle: Bundle, pixels: np.ndarray, truth: View, estimate: AltitudeEstimate, known: dict[str, float]
 ) -> Iterator[Row]:
     told = {
-        "true": (None, [KnownAltitude(known["true"], 0.0)]),
         "within 10 %": (None, [KnownAltitude(known["within 10 %"], 0.06 * known["within 10 %"])]),
         "estimated": (estimate, []),
     }
@@ -253,7 +265,7 @@ def summary(lines: list[Row]) -> list[Row]:
 
 
 def row_of(lines: list[Row], altitude: str, cells: int | str) -> Row:
-    row: Row = {"altitude": altitude, "cells": cells}
+    row: Row = {"altitude": altitude, "cells": cells, "photos": len(lines)}
     if "altitude_off_m" in lines[0]:
         off = np.abs([line["altitude_off_m"] for line in lines])
         row |= {"e_avg_m": round(float(off.mean()), 1), "altitude_within_50_m": share(off < 50)}

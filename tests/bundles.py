@@ -56,6 +56,7 @@ max_m = 200.0
 [references]
 headings = 4
 whiten_dims = 0
+whiten_power = 1.0
 [altitude_network]
 width_px = 64
 height_px = 48

@@ -212,7 +212,6 @@ def _matcher(work: Work) -> None:
 def _manifest(
     *, recipe: Recipe, texture: Texture, grid: Grid, order: ClassOrder, about: dict[str, Any]
 ) -> dict[str, Any]:
-    training = {name: said["training"] for name, said in about.items()}
     return {
         "map": _map(texture),
         "grid": grid.to_dict(),
@@ -224,8 +223,16 @@ def _manifest(
             "place_training": recipe.place_training.seed,
         },
         "networks": about,
-        "accuracy": {name: run and run["validation"] for name, run in training.items()},
+        "accuracy": {name: _accuracy(said) for name, said in about.items()},
     }
+
+
+def _accuracy(about: dict[str, Any]) -> dict[str, float] | None:
+    """How well a network that was trained, or classes that were fitted, did on ground held out."""
+    if about["training"]:
+        return dict(about["training"]["validation"])
+    held_out = about.get("fitted", {}).get("held_out")
+    return dict(held_out) if held_out else None
 
 
 def _map(texture: Texture) -> dict[str, Any]:

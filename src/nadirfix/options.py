@@ -107,7 +107,7 @@ class ReferenceOptions:
     headings: int = 12
     valid_share: float = 0.8  # views with less of the map under them are left out and counted
     whiten_dims: int = 0  # descriptors are whitened on the map's own references to so many numbers; 0: not
-    whiten_power: float = 1.0  # 1: all axes count alike; 0: as they are, only turned
+    whiten_power: float = 1.0  # 1: all axes count alike; 0: as they are; half way carries to other dates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +212,9 @@ class Recipe:
     seed: int = 0
     bins: BinOptions = field(default_factory=BinOptions)
     grid: GridOptions = field(default_factory=GridOptions)
-    references: ReferenceOptions = field(default_factory=lambda: ReferenceOptions(whiten_dims=256))
+    references: ReferenceOptions = field(
+        default_factory=lambda: ReferenceOptions(whiten_dims=256, whiten_power=0.5)
+    )
     head: HeadOptions = field(default_factory=HeadOptions)
     augment: AugmentOptions = field(default_factory=AugmentOptions)
     contrast: ContrastOptions = field(default_factory=ContrastOptions)

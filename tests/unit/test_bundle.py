@@ -64,8 +64,8 @@ def test_a_recipe_survives_a_manifest(tmp_path: Path, name: str) -> None:
 
 def test_a_recipe_in_a_manifest_names_no_folders(tmp_path: Path) -> None:
     (tmp_path / "my-weights").mkdir()
-    network = dataclasses.replace(RECIPES["standard"].place_network, weights=str(tmp_path / "my-weights"))
-    table = recipe_in_manifest(dataclasses.replace(RECIPES["standard"], place_network=network))
+    network = dataclasses.replace(RECIPES["paper"].place_network, weights=str(tmp_path / "my-weights"))
+    table = recipe_in_manifest(dataclasses.replace(RECIPES["paper"], place_network=network))
     assert table["place_network"]["weights"] == "my-weights"
     assert table["altitude_network"]["weights"] == "microsoft/resnet-50"
 

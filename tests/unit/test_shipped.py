@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import subprocess
 import sys
 from importlib.resources import files
@@ -95,3 +96,6 @@ def test_a_build_with_them_never_loads_torch(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("torch False\n")
     assert (tmp_path / "b.nadir" / "altitude_classes.npy").exists()
+    said = json.loads(done.stdout.splitlines()[0])
+    assert said["trained"] == {"altitude": False, "place": False}
+    assert set(said["accuracy"]["altitude"]) == {"e_avg_m", "within_25_m", "within_50_m", "within_100_m"}
