@@ -4,15 +4,16 @@ Photos of the newer date are held against the map of the older one, at their tru
 leaves it (30 m, 15°, 12 %), and at other places. ``--degraded MAP.tif`` adds photos of a map's own date that
 were blurred, hazed, shaded, recoloured and covered in part.
 
-Confidence: a logistic curve over the support of right and wrong sightings. Radius: the inflation and floor
-under which the errors are likeliest, widened until 95 of 100 true places lie inside; the floor for how far
-two maps are apart anyway is an assumption and stays.
+Confidence: a logistic curve over the support, from how wrong sightings fall off with it. Radius: the inflation
+and floor under which the errors are likeliest, widened until 95 of 100 true places lie inside; the floor for
+how far two maps are apart anyway is an assumption and stays.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -38,7 +39,6 @@ from nadirfix.world.make import make_world
 CAMERA = Camera(1024, 768, 600.0, 600.0)
 ALTITUDE_M = (100.0, 600.0)
 RIGHT_M = 25.0
-ELSEWHERE_M = 400.0
 Pair = tuple[np.ndarray, View]
 
 
@@ -132,27 +132,31 @@ def looks(texture: Texture, taken: Sequence[Pair], points: Detector, seed: int) 
             dataclasses.replace(moved(true, rng), center=p, heading_deg=rng.uniform(0, 360))
             for p in elsewhere
         ]
-        for k, view in enumerate(views):
+        for view in views:
             seen = compare.first_look(view)
             if seen.inliers >= options.promising_inliers:
                 seen = compare.second_look(seen)
             off_m = seen.view.center.distance_m(true.center)
-            if k == 0 or view.center.distance_m(true.center) > ELSEWHERE_M:
-                yield Row(seen, off_m, k == 0 and off_m < RIGHT_M, texture.gsd_m)
+            yield Row(seen, off_m, off_m < RIGHT_M, texture.gsd_m)  # a wide frame may be found from afar
 
 
 def confidence(rows: Sequence[Row]) -> dict[str, Any]:
-    from sklearn.linear_model import LogisticRegression
+    """A logistic curve: wrong sightings fall off geometrically with support, right ones have any.
 
+    How fast they fall is taken from their mean or their 99th percentile, whichever is slower; before a look
+    it is as likely to be wrong as the number of hypotheses to one.
+    """
     trust = TrustOptions()
     support = np.array([support_of(row.sighting, trust) for row in rows], float)
     right = np.array([row.right for row in rows])
-    fitted = LogisticRegression(C=1.0).fit(support[:, None], right)
-    slope, intercept = float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
-    wrong = support[~right]
+    wrong, parts = support[~right], trust.grid_columns * trust.grid_rows
+    mean, tail = float(wrong.mean()), max(float(np.percentile(wrong, 99)), 1.0)
+    share = max(mean / (1 + mean), 0.01 ** (1 / tail))
+    slope = -math.log(share)
+    middle = math.log((VerifyOptions().hypotheses - 1) * (1 - share) * parts) / slope
     return {
         "looks": {"right": int(right.sum()), "wrong": int((~right).sum())},
-        "confidence_middle": round(-intercept / slope, 2),
+        "confidence_middle": round(middle, 2),
         "confidence_slope": round(slope, 3),
         "support_right_percentiles": [float(np.percentile(support[right], q)) for q in (1, 5, 50)],
         "support_wrong_percentiles": [float(np.percentile(wrong, q)) for q in (50, 95, 99, 100)],
@@ -162,7 +166,7 @@ def confidence(rows: Sequence[Row]) -> dict[str, Any]:
 def radius(rows: Sequence[Row]) -> dict[str, Any]:
     """Inflation and floor under which the errors are likeliest, widened until 95 of 100 lie inside."""
     good, trust = [row for row in rows if row.right], TrustOptions()
-    grid = [(i, f) for i in np.arange(1.0, 4.01, 0.25) for f in np.arange(0.0, 4.01, 0.1)]
+    grid = [(i, f) for i in np.arange(1.0, 8.01, 0.5) for f in np.arange(0.0, 4.01, 0.1)]
     inflate, floor_m = max(grid, key=lambda g: likelihood(good, *g))
     wider = next(w for w in np.arange(0.5, 4.0, 0.02) if kept(good, inflate * w, floor_m * w) >= 0.95)
     radii = [radius95_m(spread_m2(row, trust.inflate, trust.floor_m)) for row in good]

@@ -216,9 +216,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     "standard": Recipe(name="standard"),
     "tiny": Recipe(
-        name="tiny",
-        references=ReferenceOptions(),
-        fit=FitOptions(views=400),
+        name="tiny", references=ReferenceOptions(), fit=FitOptions(views=400),
         place_network=NetworkOptions(
             width_px=112, height_px=112, encoder="small", weights="random", start="tiny-place",
             mix_blocks=2, mix_channels=64,
