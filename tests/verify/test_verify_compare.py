@@ -10,7 +10,7 @@ from nadirfix.geo.texture import Texture
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Fix, Hypothesis, View
 from nadirfix.verify.answer import verified_fix
-from nadirfix.verify.compare import Comparison, _Fit
+from nadirfix.verify.compare import Comparison
 from nadirfix.verify.decide import Verdict, decide
 from nadirfix.verify.features import Detector
 from tests.places import CAMERA, other_place, photo_from, place, view_of
@@ -164,13 +164,3 @@ def test_equal_looks_are_equal(detector: Detector) -> None:
     assert one is not None
     assert two is not None
     assert one.view == two.view
-
-
-@pytest.mark.parametrize("spread_px", [0.0, 1e-9])
-def test_matches_of_one_spot_fit_no_view(spread_px: float) -> None:
-    """However many agree: from one spot neither height nor heading can be told."""
-    draw, start = np.random.default_rng(0), view_of(place())
-    photo_px = 100 + spread_px * draw.normal(size=(30, 2))
-    fit = _Fit(photo_px, np.zeros((30, 2)), start.center, CAMERA, VerifyOptions())
-    fitted, _ = fit.settled(start, np.ones(30, np.bool_))
-    assert fitted is None

@@ -18,9 +18,9 @@ from nadirfix.serve.counter import Counter, Place
 from nadirfix.serve.desk import Desk
 from nadirfix.serve.door import Door
 from nadirfix.serve.envelope import Envelope
+from nadirfix.serve.front import PAGE_FOLDER, Page
 from nadirfix.serve.metrics import Metrics
 from nadirfix.serve.options import ServeOptions
-from nadirfix.serve.front import PAGE_FOLDER, Page
 from nadirfix.serve.placer import Placer
 from nadirfix.serve.problems import add_handlers
 from nadirfix.serve.routes import Parts, add_routes

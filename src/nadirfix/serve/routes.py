@@ -14,10 +14,10 @@ from nadirfix.formats import json_line
 from nadirfix.serve.atlas import Atlas
 from nadirfix.serve.counter import Counter
 from nadirfix.serve.desk import Desk
+from nadirfix.serve.front import Page
 from nadirfix.serve.lines import MEDIA_TYPE, Lines
 from nadirfix.serve.metrics import Metrics
 from nadirfix.serve.options import ServeOptions
-from nadirfix.serve.front import Page
 from nadirfix.serve.schemas import BATCH_BODY, PHOTO_BODY, Bundle, Line, picture, problems
 
 __all__ = ["Parts", "add_routes"]

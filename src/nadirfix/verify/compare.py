@@ -181,10 +181,7 @@ class _Fit:
             return None
         points, places = self.photo_px[agree], self.places_m[agree]
         camera, options = self.camera, self.options
-        try:
-            return fit_view(points, places, self.origin, camera=camera, start=start, options=options)
-        except np.linalg.LinAlgError:  # points of one spot or one line, or a fit that ran away: chance
-            return None
+        return fit_view(points, places, self.origin, camera=camera, start=start, options=options)
 
     def _near(self, view: View) -> Flags:
         off_m = misses_m(self.photo_px, self.places_m, self.origin, camera=self.camera, view=view)
