@@ -4,9 +4,9 @@ Photos of the newer date are held against the map of the older one, at their tru
 leaves it (30 m, 15°, 12 %), and at other places. ``--degraded MAP.tif`` adds photos of a map's own date that
 were blurred, hazed, shaded, recoloured and covered in part.
 
-Confidence: a logistic curve over the support, from how wrong sightings fall off with it. Radius: the inflation
-and floor under which the errors are likeliest, widened until 95 of 100 true places lie inside; the floor for
-how far two maps are apart anyway is an assumption and stays.
+Confidence: a logistic curve over the support, from how wrong sightings fall off with it. Radius: the
+inflation and floor under which the errors are likeliest, widened until 95 of 100 true places lie inside; the
+floor for how far two maps are apart anyway is an assumption and stays.
 """
 
 from __future__ import annotations
