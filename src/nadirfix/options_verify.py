@@ -20,14 +20,14 @@ class FeatureOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TrustOptions:
-    """How far a sighting is believed; made by bench/calibrate.py on places that are not evaluated."""
+    """How far a sighting is believed; bench/calibrate.py measures it on places that are not evaluated."""
 
     grid_columns: int = 12  # parts of the frame over which agreeing points are counted once each
     grid_rows: int = 9
     confidence_middle: float = 12.0  # parts at which right and wrong are equally likely
     confidence_slope: float = 0.8
-    inflate: float = 1.5  # residuals speak of points, errors of whole photos
-    floor_m: float = 1.5  # what no number of points removes: shadows and crowns are elsewhere on another day
+    inflate: float = 4.0  # residuals speak of points, errors of whole photos
+    floor_m: float = 2.0  # what no number of points removes: shadows and crowns are elsewhere on another day
     floor_map_px: float = 1.0  # how far pictures of two dates are apart anyway, in pixels of the map
 
 
