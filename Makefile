@@ -11,7 +11,7 @@ NPM := npm --prefix web --loglevel=error
 BENCHES := $(filter-out bench/record.py,$(wildcard bench/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page demo figures picture check test bench clean
+.PHONY: help setup page demo figures picture check test long bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -49,9 +49,12 @@ check: setup ## Lint, formatting, types and contract tests
 	if [ -d web/node_modules ]; then $(NPM) run check; fi
 	$(BIN)/python -m pytest tests/contract -m 'not slow' $(PYTEST_ARGS)
 
-test: setup ## Every test, on two cores
+test: setup ## The tests, on two cores
 	if [ -d web/node_modules ]; then $(NPM) test; fi
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not long' $(PYTEST_ARGS)
+
+long: setup ## The rest: networks that learn, every document run, an install from nothing
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m long $(PYTEST_ARGS)
 
 bench: setup ## Every benchmark; results go to bench/results
 	set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sources import BIN, ROOT
 
-pytestmark = pytest.mark.slow  # `make test` runs them, `make check` does not wait for them
+pytestmark = [pytest.mark.slow, pytest.mark.long]  # whole documents: `make long` runs them
 
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 RUNS = {"bash", "python"}

@@ -27,7 +27,7 @@ from nadirfix.nn.ground import Ground  # noqa: E402
 from nadirfix.nn.render import DeviceTexture  # noqa: E402
 from nadirfix.place.train import cell_shares, place_sampler, train_place  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1200)]
 
 WORLD_SEED = 11
 VIEWS = 300

@@ -350,6 +350,7 @@ def canonical(name: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_locating_in_a_fresh_core_environment(
     tiny_bundle: Path, tiny_world: Path, photos: list[Path], answers: list[dict]
 ) -> None:

@@ -20,6 +20,7 @@ TINY, STANDARD = RECIPES["tiny"], RECIPES["standard"]
 NETWORKS = {"altitude": TINY.altitude_network, "place": TINY.place_network}
 FEW = """
 base = "tiny"
+matcher = "none"
 [fit]
 views = 40
 [bins]
