@@ -17,7 +17,7 @@ def print_comparison(rows: Rows) -> None:
     """What is answered, and the published method with each way of knowing the altitude."""
     from nadirfix.report.html import metres, percent
 
-    head = ["altitude", "R@1", "R@5", "<10 m", "<100 m", "top-1 <100 m", "median", "median top-1"]
+    head = ["altitude", "R@1", "R@5", "<10 m", "<100 m", "top-1", "median", "top-1"]
     shares = ("r1", "r5", "s_loc_10", "s_loc_100_wce", "s_loc_100_top1")
     lengths = ("median_wce_m", "median_top1_m")
     cells = [
