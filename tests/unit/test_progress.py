@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import signal
 import time
 
 import pytest
@@ -56,3 +58,14 @@ def test_progress_goes_to_standard_error(monkeypatch: pytest.MonkeyPatch, termin
             show("photos", done, 2)
     assert "photos" in screen.getvalue()
     assert "2/2" in screen.getvalue()
+
+
+def test_ctrl_c_that_came_where_exceptions_are_lost_stops_the_next_step() -> None:
+    """An exception in a finaliser or in a library's callback is printed and forgotten."""
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), progress_bar(quiet=True) as show:
+        show("flying", 0, 2)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        show("flying", 1, 2)
+    assert signal.getsignal(signal.SIGINT) is before

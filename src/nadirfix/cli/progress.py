@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TextIO
 
 from rich import progress as rich_progress
@@ -23,13 +26,43 @@ _PLAIN_EVERY_S = 10.0
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress]:
     """A callback that draws a bar with the time left, writes plain lines into a log, or stays silent."""
-    if quiet:
-        yield silent
-    elif sys.stderr.isatty():
-        with _bar() as bar:
-            yield _Stages(bar).show
-    else:
-        yield PlainProgress(sys.stderr, every_s=_PLAIN_EVERY_S).show
+    with _never_missing_ctrl_c() as heed:
+        if quiet:
+            yield heed(silent)
+        elif sys.stderr.isatty():
+            with _bar() as bar:
+                yield heed(_Stages(bar).show)
+        else:
+            yield heed(PlainProgress(sys.stderr, every_s=_PLAIN_EVERY_S).show)
+
+
+@contextmanager
+def _never_missing_ctrl_c() -> Iterator[Callable[[Progress], Progress]]:
+    """Ctrl-C stops at the next step at the latest, even if it came where an exception is lost."""
+    asked: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+        if callable(before):
+            before(number, frame)
+
+    def heed(show: Progress) -> Progress:
+        def told(stage: str, done: int, total: int) -> None:
+            if asked:
+                raise KeyboardInterrupt
+            show(stage, done, total)
+
+        return told
+
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield heed
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield heed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _bar() -> rich_progress.Progress:
