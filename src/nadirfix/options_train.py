@@ -18,6 +18,8 @@ class AugmentOptions:
     noise_levels: float = 4.0  # largest deviation of noise, in grey levels
     jpeg: float = 0.5  # how coarse JPEG steps may be: 1 is quality 50
     shadow: float = 0.3  # largest share of light taken by shadows and uneven shading
+    tint: float = 0.0  # largest relative change of each colour that differs from part to part
+    soften_px: float = 0.0  # largest radius (one deviation) of a blur, as of another lens
     patches: float = 0.1  # share of the picture that may be replaced by something else
     tilt_deg: float = 2.0  # largest lean of the camera
 
@@ -31,6 +33,7 @@ class ContrastOptions:
     turn_deg: float = 16.0  # to the nearest of twelve headings it is at most 15
     scale: float = 0.2
     tilt_deg: float = 2.0
+    centre: bool = False  # compare what is left when the mean of the batch is taken out, as whitening does
     near_m: float = 120.0  # places nearer than this show too much of the same ground to be told apart
 
 
@@ -54,6 +57,7 @@ class TrainOptions:
     budget_s: float = 0.0
     warm_up: float = 0.05  # budget schedule: share of the budget over which the rates rise
     clip_norm: float = 1.0
+    freeze_norm: bool = False  # normalisation layers keep the statistics they started with
     checkpoint_every_s: float = 30.0
     validation_views: int = 512
     seed: int = 0

@@ -89,11 +89,17 @@ class _Loss(nn.Module):
 
 
 def altitude_job(
-    texture: Texture, recipe: Recipe, bins: AltitudeBins, network: AltitudeNetwork, source: ViewSource
+    texture: Texture,
+    recipe: Recipe,
+    bins: AltitudeBins,
+    network: AltitudeNetwork,
+    source: ViewSource,
+    *,
+    within_m: tuple[float, float] = (0.0, np.inf),
 ) -> Job:
-    """Training a network on one map; jobs of several maps can take turns."""
+    """Training a network on one map; jobs of several maps can take turns, each within its altitudes."""
     options, training = recipe.altitude_network, recipe.altitude_training
-    sampler = _sampler(texture, recipe, bins)
+    sampler = _sampler(texture, recipe, bins, within_m)
     size = (options.width_px, options.height_px)
     pictures = Pictures(source, recipe.camera, size, recipe.augment, seed=training.seed)
 
@@ -115,7 +121,9 @@ def altitude_job(
     )
 
 
-def _sampler(texture: Texture, recipe: Recipe, bins: AltitudeBins) -> AltitudeSampler:
+def _sampler(
+    texture: Texture, recipe: Recipe, bins: AltitudeBins, within_m: tuple[float, float]
+) -> AltitudeSampler:
     training = recipe.altitude_training
     sampling = Sampling(
         camera=recipe.camera,
@@ -123,7 +131,7 @@ def _sampler(texture: Texture, recipe: Recipe, bins: AltitudeBins) -> AltitudeSa
         valid_share=training.valid_share,
         tilt_deg=recipe.augment.tilt_deg,
     )
-    sampler = AltitudeSampler(Ground(texture), sampling, bins, step_m=training.altitude_step_m)
+    sampler = AltitudeSampler(Ground(texture), sampling, bins, step_m=training.altitude_step_m, within_m=within_m)
     sampler.check()
     return sampler
 

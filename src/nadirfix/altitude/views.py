@@ -26,15 +26,23 @@ class AltitudeSampler:
     """Views from every altitude.
 
     Each altitude is as frequent as the next, however few places a high view fits in: where draws keep
-    falling off the map, views that fit come from a pool made for their class.
+    falling off the map, views that fit come from a pool made for their class. ``within_m`` leaves out what
+    this map cannot teach: views finer than its pixels, or wider than its ground.
     """
 
     def __init__(
-        self, ground: Ground, sampling: Sampling, bins: AltitudeBins, *, step_m: float = 0.0
+        self,
+        ground: Ground,
+        sampling: Sampling,
+        bins: AltitudeBins,
+        *,
+        step_m: float = 0.0,
+        within_m: tuple[float, float] = (0.0, np.inf),
     ) -> None:
         self.ground, self.sampling, self.step_m = ground, sampling, step_m
-        self.low_m, self.high_m = bins.edges_m[:-1], np.minimum(bins.edges_m[1:], bins.max_m)
-        width = self.high_m - self.low_m
+        self.low_m = np.maximum(bins.edges_m[:-1], within_m[0])
+        self.high_m = np.minimum(np.minimum(bins.edges_m[1:], bins.max_m), within_m[1])
+        width = np.maximum(self.high_m - self.low_m, 0.0)
         self._reach = np.cumsum(width) / width.sum()
         self._pools: dict[tuple[int, bool], Views] = {}
 
@@ -43,7 +51,7 @@ class AltitudeSampler:
 
     def check(self) -> None:
         """Make sure that every class has views to learn from."""
-        for label in range(len(self)):
+        for label in np.flatnonzero(self.high_m > self.low_m).tolist():
             if not len(self._search(label, False, _FIRST_SEARCH)):
                 self._pool(label, validation=False)
 

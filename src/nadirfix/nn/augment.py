@@ -58,8 +58,10 @@ class Augmenter:
             (o.patches, "patches", 12, self._replace),
             (o.shadow, "shadow", 2 + 2 * _FIELD**2, self._shade),
             (o.colour, "colour", 8, self._colour),
+            (o.tint, "tint", 3 * _FIELD**2, self._tint),
             (o.haze, "haze", 5 + _FIELD**2, self._haze),
             (o.blur, "blur", 1, self._blur),
+            (o.soften_px, "soften", 1, self._defocus),
             (o.noise_levels, "noise", 2, self._noise),
             (o.jpeg, "jpeg", 1, self._jpeg),
         ]
@@ -92,6 +94,13 @@ class Augmenter:
         gamma = torch.exp(1.2 * change[:, 6])
         return 255 * mixed.clamp_(min=1e-4) ** gamma[:, None, None, None]
 
+    def _tint(self, pictures: Tensor, draws: Tensor) -> Tensor:
+        """Each colour stronger here and weaker there, as when grass dries or fields are cut."""
+        size = (pictures.shape[2], pictures.shape[3])
+        knots = draws.view(-1, 3, _FIELD, _FIELD)
+        field = functional.interpolate(knots, size=size, mode="bicubic", align_corners=True)
+        return pictures * (1 + self.options.tint * (2 * field - 1))
+
     def _haze(self, pictures: Tensor, draws: Tensor) -> Tensor:
         """Light scattered in by the air, thicker in some parts."""
         field = self._smooth(draws[:, 5:], pictures)
@@ -114,6 +123,17 @@ class Augmenter:
         soft = _soften(pictures)
         share = self.options.blur * (1.5 * draws[:, 0] - 0.5)
         return torch.lerp(pictures, soft, share[:, None, None, None].expand_as(pictures))
+
+    def _defocus(self, pictures: Tensor, draws: Tensor) -> Tensor:
+        """As a softer lens would show it: a Gaussian of another radius for every picture."""
+        batch, colours, rows, columns = pictures.shape
+        taps = _gaussian(self.options.soften_px * draws[:, 0], math.ceil(3 * self.options.soften_px))
+        reach, each = taps.shape[1] // 2, taps.repeat_interleave(colours, 0)
+        wide = functional.pad(pictures, (reach, reach, reach, reach), mode="replicate")
+        wide = wide.view(1, batch * colours, rows + 2 * reach, columns + 2 * reach)
+        down = functional.conv2d(wide, each[:, None, :, None], groups=batch * colours)
+        both = functional.conv2d(down, each[:, None, None, :], groups=batch * colours)
+        return both.view(batch, colours, rows, columns)
 
     def _noise(self, pictures: Tensor, draws: Tensor) -> Tensor:
         """Noise from a stock that is read from another place for every picture."""
@@ -170,6 +190,13 @@ def _columns(draws: Tensor) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
 def _inside(middle: Tensor, width: Tensor, pixels: int, device: torch.device) -> Tensor:
     spots = (torch.arange(pixels, device=device) + 0.5) / pixels
     return (spots - middle[:, None]).abs() < 0.5 * width[:, None]
+
+
+def _gaussian(radius_px: Tensor, reach: int) -> Tensor:
+    """Weights (batch, 2 reach + 1) of Gaussians; a radius of nothing leaves a pixel as it is."""
+    steps = torch.arange(-reach, reach + 1, device=radius_px.device, dtype=radius_px.dtype)
+    weights = torch.exp(-0.5 * (steps / radius_px.clamp(min=0.05)[:, None]) ** 2)
+    return weights / weights.sum(1, keepdim=True)
 
 
 def _soften(pictures: Tensor) -> Tensor:

@@ -156,7 +156,7 @@ class _Run:
         epoch = self.step // self.epoch_steps
         torch.manual_seed(mix_seed(self.options.seed, f"step {self.ranks.rank}", self.step))
         batch = self.job.batch(self.step, epoch, self.ranks.share(self.options.batch))
-        self.module.train()
+        self._to_training()
         self.optimizer.zero_grad(set_to_none=True)
         with _half(self.device):
             loss: Tensor = self.module(*batch)
@@ -168,6 +168,13 @@ class _Run:
         self.step += 1
         if self.step % self.epoch_steps == 0:
             self._end_epoch()
+
+    def _to_training(self) -> None:
+        self.module.train()
+        if self.options.freeze_norm:
+            for layer in self.module.modules():
+                if isinstance(layer, nn.BatchNorm2d):
+                    layer.eval()
 
     def end(self) -> Report:
         """Look once more, validate, save."""

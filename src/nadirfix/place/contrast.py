@@ -98,6 +98,8 @@ class _Loss(nn.Module):
 
     def forward(self, first: Tensor, second: Tensor, far: Tensor) -> Tensor:
         both = descriptor(self.embedder(torch.cat([first, second])).float())
+        if self.options.centre:
+            both = descriptor(both - both.mean(0))
         one, other = both.chunk(2)
         return contrast_loss(one, other, far, temperature=self.options.temperature)
 

@@ -1,0 +1,149 @@
+"""Photos of fixed views taken on a GPU, and how a map's trained networks place them; no GDAL, no FAISS.
+
+Photos are rendered at the full camera and go the way real ones go: noise, JPEG, reduced for the altitude
+network, cropped to the canonical scale for the place network.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+
+from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
+from nadirfix.altitude.train import altitude_input
+from nadirfix.image.crop import Canonical, canonical_crop, network_frame
+from nadirfix.nn.render import DeviceTexture
+from nadirfix.nn.views import Views
+from nadirfix.options import LocateOptions, NetworkOptions, Recipe, SimulateOptions
+from nadirfix.retrieval.fuse import fuse
+from nadirfix.types import Candidates
+
+CHUNK = 128
+NEAR_M = 100.0
+
+Row = dict[str, Any]
+
+
+def read_views(path: Path, epsg: int, limit: int) -> Views:
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows = rows[:: max(1, len(rows) // limit)][:limit] if limit else rows
+    if any(int(row["epsg"]) != epsg for row in rows):
+        raise SystemExit(f"the views are not in EPSG:{epsg}, the photos' zone")
+    names = ("easting_m", "northing_m", "altitude_m", "heading_deg")
+    return Views.level(*(np.array([float(row[name]) for row in rows]) for name in names))
+
+
+def take_photos(source: DeviceTexture, views: Views, recipe: Recipe) -> list[np.ndarray]:
+    """Whole photos as bytes, with the noise and the JPEG that ``nadirfix simulate`` gives them."""
+    size, photos = (recipe.camera.width_px, recipe.camera.height_px), []
+    for i in range(len(views)):
+        pixels, _ = source.render(views.take(slice(i, i + 1)), recipe.camera, size)
+        photos.append(pixels[0].round().to(torch.uint8).permute(1, 2, 0).contiguous().cpu().numpy())
+    return in_parallel(lambda i: degraded(photos[i], i), range(len(photos)))
+
+
+def degraded(photo: np.ndarray, seed: int) -> np.ndarray:
+    options = SimulateOptions()
+    grain = np.random.default_rng(seed).normal(0.0, options.noise_levels, photo.shape).astype(np.float32)
+    noisy = np.clip(np.rint(photo + grain), 0, 255).astype(np.uint8)
+    packed = cv2.imencode(".jpg", noisy[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, options.jpeg_quality])[1]
+    return np.ascontiguousarray(cv2.imdecode(packed, cv2.IMREAD_COLOR)[..., ::-1])
+
+
+def in_parallel(work, jobs) -> list:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(work, jobs))
+
+
+def batches(pictures: list[np.ndarray], device: str):
+    for start in range(0, len(pictures), CHUNK):
+        stack = np.stack(pictures[start : start + CHUNK])
+        yield torch.from_numpy(stack).to(device).permute(0, 3, 1, 2).contiguous().float()
+
+
+def half(device: str):
+    return torch.autocast("cuda", dtype=torch.bfloat16, enabled=device.startswith("cuda"))
+
+
+@torch.no_grad()
+def altitude_scores(network, photos: list[np.ndarray], options: NetworkOptions, recipe: Recipe, device: str):
+    """The score of every altitude class for each photo."""
+    camera, size = recipe.camera, {"width_px": options.width_px, "height_px": options.height_px}
+    frames = in_parallel(lambda photo: network_frame(photo, camera, camera, **size), photos)
+    with half(device):
+        scores = [network(altitude_input(x, options)).float() for x in batches(frames, device)]
+    return torch.cat(scores).cpu().numpy()
+
+
+def decoded(scores: np.ndarray, truth_m: np.ndarray, bins: AltitudeBins) -> dict[str, float]:
+    """Mean error of the best class's middle (hard) and of the mean over all classes (soft)."""
+    likely = np.exp(scores - scores.max(1, keepdims=True))
+    likely /= likely.sum(1, keepdims=True)
+    named = {"hard": bins.centers_m[scores.argmax(1)], "soft": likely @ bins.centers_m}
+    found = {}
+    for way, altitude_m in named.items():
+        off = np.abs(altitude_m - truth_m)
+        found[f"{way}_m"] = round(float(off.mean()), 1)
+        found[f"{way}_percent"] = round(100 * float((off / truth_m).mean()), 1)
+        found |= {f"{way}_within_{d}_m": round(100 * float((off < d).mean()), 1) for d in (25, 50, 100)}
+    return found
+
+
+@torch.no_grad()
+def embed_photos(network, photos: list[np.ndarray], altitudes_m, recipe: Recipe, device: str) -> torch.Tensor:
+    """Raw embeddings of the photos' canonical crops; without altitudes, of the whole photos."""
+    options, camera = recipe.place_network, recipe.camera
+    size = {"width_px": options.width_px, "height_px": options.height_px}
+    bins = AltitudeBins.from_options(recipe.bins)
+    canonical = Canonical(camera, canonical_altitude_m(recipe.references, bins))
+
+    def crop(i: int) -> np.ndarray:
+        if altitudes_m is None:
+            return network_frame(photos[i], camera, camera, **size)
+        return canonical_crop(
+            photos[i], camera, camera.gsd_m(float(altitudes_m[i])), canonical, **size
+        ).pixels
+
+    crops = in_parallel(crop, range(len(photos)))
+    with half(device):
+        return torch.cat([network.embed(x).float() for x in batches(crops, device)])
+
+
+def placed(alike: torch.Tensor, where: Views, views: Views, epsg: int) -> list[Row]:
+    """What each photo's nearest ten references make of it: a row each, errors in metres."""
+    best = alike.topk(10)
+    distance = (2 - 2 * best.values.double()).clamp(min=0).sqrt().cpu().numpy()
+    return [
+        one_placed(rows, d, where, (views.east_m[i], views.north_m[i]), epsg)
+        for i, (rows, d) in enumerate(zip(best.indices.cpu().numpy(), distance, strict=True))
+    ]
+
+
+def one_placed(rows: np.ndarray, distance: np.ndarray, where: Views, truth, epsg: int) -> Row:
+    known = distance < 3.0  # fewer than ten, where the cells hold no more
+    rows, distance = rows[known], np.maximum.accumulate(distance[known])
+    east, north = where.east_m[rows], where.north_m[rows]
+    cell = np.zeros((len(rows), 2), np.int64)
+    found = Candidates(rows, east, north, where.heading_deg[rows], distance, cell, epsg)
+    point = fuse(found, LocateOptions()).position
+    far = np.hypot(east - truth[0], north - truth[1])
+    off = float(np.hypot(point.east_m - truth[0], point.north_m - truth[1]))
+    near = {"r1": bool(far[0] < NEAR_M), "r5": bool((far[:5] < NEAR_M).any())}
+    return {**near, "top1_m": round(float(far[0]), 1), "wce_m": round(off, 1)}
+
+
+def summary(rows: list[Row]) -> dict[str, float]:
+    found = {key: round(100 * float(np.mean([r[key] for r in rows])), 1) for key in ("r1", "r5")}
+    for way in ("wce", "top1"):
+        off = np.array([row[f"{way}_m"] for row in rows])
+        found |= {f"{way}_{d}": round(100 * float((off < d).mean()), 1) for d in (100, 50, 25)}
+        found[f"{way}_median_m"] = round(float(np.median(off)), 1)
+    return found
