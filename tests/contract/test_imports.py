@@ -46,6 +46,7 @@ NEIGHBOURS = {
     ("options", "settings"),
     ("options", "options_verify"),
     ("options_verify", "options_frame"),
+    ("options_frame", "errors"),
     ("settings", "camera"),
     ("settings", "errors"),
     ("options", "camera"),
