@@ -47,6 +47,7 @@ NEIGHBOURS = {
     ("options", "options_verify"),
     ("options_verify", "options_frame"),
     ("options_frame", "errors"),
+    ("options_verify", "errors"),
     ("settings", "camera"),
     ("settings", "errors"),
     ("options", "camera"),
