@@ -40,7 +40,7 @@ def labels_picture(
         at = pixel_of(label, view, camera)
         if all(abs(px) < 2 * _WIDE_PX for px in at):  # labels far off the map are only counted
             _draw(shown, at, off_m, times / gsd_m)
-    scale = "arrows from label to photo, " + ("to scale" if times == 1 else f"{times} × as long")
+    scale = "arrows from label to photo, " + ("to scale" if times == 1 else f"{times} times as long")
     return with_lines(shown, [scale, *lines], height_px=shown.shape[0] + _LINE_PX * (len(lines) + 2))
 
 

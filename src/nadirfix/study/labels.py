@@ -171,7 +171,7 @@ def summary_of(checked: Sequence[CheckedLabel], *, epsg: int, options: LabelOpti
     return {
         **_offsets(checked),
         "unreadable": sum(one.unreadable for one in checked),
-        "sigma_m": float(np.median(sigmas)) if sigmas else None,
+        "sigma_m": round(float(np.median(sigmas)), 3) if sigmas else None,
         "epsg": epsg,
         "reach_m": options.reach_m,
         "regions": regions_of(checked, epsg=epsg, region_m=options.region_m),
