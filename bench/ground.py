@@ -26,6 +26,7 @@ from record import RESULTS, record
 from nadirfix.altitude.levels import KnownAltitude, likely_altitudes, soft_altitude_m
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
+from nadirfix.geo.angle import turn_deg
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.image.crop import canonical_crop, network_frame
 from nadirfix.image.decode import decode
@@ -255,7 +256,7 @@ def is_right(view: View, truth: View) -> bool:
 
 
 def turned(one: View, other: View) -> float:
-    return abs((one.heading_deg - other.heading_deg + 180) % 360 - 180)
+    return abs(turn_deg(one.heading_deg - other.heading_deg))
 
 
 def summary(lines: list[Row]) -> list[Row]:

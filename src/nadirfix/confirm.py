@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["confirmed"]
 
+#: An altitude that was given and is this much off, relatively, is worth a remark: take-off, sea or lens.
+_FAR_OFF = 0.1
+
 
 def confirmed(
     fix: Fix, shot: Shot, height: Height, bundle: Bundle, *, options: LocateOptions, watch: Stopwatch
@@ -41,7 +44,18 @@ def confirmed(
     ground, camera = bundle.texture, shot.camera
     compare = Comparison(shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch)
     verdict = decide(quick_then_all(voted, votes, asked), compare, asked)
-    return verified_fix(fix, verdict, camera, map_gsd_m=ground.gsd_m, options=asked)
+    told = verified_fix(fix, verdict, camera, map_gsd_m=ground.gsd_m, options=asked)
+    return replace(told, warnings=shot.warnings + _contradiction(told, height)) if told.verified else told
+
+
+def _contradiction(told: Fix, height: Height) -> tuple[str, ...]:
+    """What was said of the altitude, where the map says something else; an estimate is simply replaced."""
+    given_m, found_m = height.altitude_m, told.altitude_m
+    if height.estimate is not None or given_m is None or found_m is None:
+        return ()
+    if abs(found_m - given_m) <= max(3 * (height.sigma_m or 0.0), _FAR_OFF * given_m):
+        return ()
+    return (f"{given_m:.0f} m above ground were given, the map shows the photo from {found_m:.0f} m",)
 
 
 def _voted(shot: Shot, height: Height, bundle: Bundle, options: VoteOptions) -> list[Hypothesis]:

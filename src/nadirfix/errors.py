@@ -55,6 +55,7 @@ HTTP_STATUS: dict[str, int] = {
     "bundle.damaged": 500,
     "bundle.version": 500,
     "bundle.mismatch": 409,
+    "bundle.no_matcher": 409,
     "weights.missing": 503,
     "weights.mismatch": 500,
     "weights.no_torch": 503,

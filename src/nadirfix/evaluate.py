@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from nadirfix.errors import InputError
+from nadirfix.geo.angle import turn_deg
 from nadirfix.types import Fix, Point
 
 __all__ = [
@@ -156,7 +157,7 @@ def heading_error_deg(record: QueryRecord) -> float | None:
     found = record.fix.heading_deg if record.fix and record.answered else None
     if found is None or record.heading_deg is None:
         return None
-    return abs((found - record.heading_deg + 180.0) % 360.0 - 180.0)
+    return abs(turn_deg(found - record.heading_deg))
 
 
 def as_top1(record: QueryRecord) -> QueryRecord:

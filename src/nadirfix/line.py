@@ -60,7 +60,26 @@ def _footprint(fix: Fix) -> list[list[float]] | None:
     sine, cosine = math.sin(math.radians(fix.heading_deg)), math.cos(math.radians(fix.heading_deg))
     half_w, half_h = fix.footprint_m[0] / 2, fix.footprint_m[1] / 2
     corners = [(-half_w, half_h), (-half_w, -half_h), (half_w, -half_h), (half_w, half_h)]
-    return [list(fix.position.moved(x * cosine + y * sine, y * cosine - x * sine).lonlat) for x, y in corners]
+    level = [(x * cosine + y * sine, y * cosine - x * sine) for x, y in corners]
+    return [list(fix.position.moved(*_leaned(fix, east, north)).lonlat) for east, north in level]
+
+
+def _leaned(fix: Fix, east_m: float, north_m: float) -> tuple[float, float]:
+    """Where a corner lies from the frame centre when the camera leans: farther on the side it leans to."""
+    if not fix.tilt_deg or fix.altitude_m is None:
+        return east_m, north_m
+    tilt, toward = math.radians(fix.tilt_deg), math.radians(fix.tilt_toward_deg or 0.0)
+    along_m = east_m * math.sin(toward) + north_m * math.cos(toward)
+    across_m = east_m * math.cos(toward) - north_m * math.sin(toward)
+    rise = math.cos(tilt) - along_m / fix.altitude_m * math.sin(tilt)
+    # Along the lean the ray is turned and meets the ground elsewhere; counted from where the centre's does.
+    far_m = (along_m * math.cos(tilt) + fix.altitude_m * math.sin(tilt)) / rise
+    far_m -= fix.altitude_m * math.tan(tilt)
+    wide_m = across_m / rise
+    return (
+        far_m * math.sin(toward) + wide_m * math.cos(toward),
+        far_m * math.cos(toward) - wide_m * math.sin(toward),
+    )
 
 
 def _aircraft(fix: Fix) -> dict[str, float | None] | None:

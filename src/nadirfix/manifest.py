@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,7 @@ from nadirfix.types import Point, View, is_utm
 __all__ = ["ManifestRow", "read_manifest", "read_views", "write_manifest"]
 
 T = TypeVar("T")
+Cells = Mapping[str, str]
 
 _LONLAT = ("lon", "lat")
 _PROJECTED = ("easting_m", "northing_m", "epsg")
@@ -62,12 +64,17 @@ def read_views(path: Path) -> list[View]:
     return [_view(line) for line in table.lines()]
 
 
-def write_manifest(path: Path, rows: Sequence[ManifestRow], *, overwrite: bool = True) -> None:
-    """Write photos and their places as CSV, in degrees and in metres; the file appears when it is whole."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _WRITTEN, lineterminator="\n")
+def write_manifest(
+    path: Path, rows: Sequence[ManifestRow], *, more: Sequence[Cells] = (), overwrite: bool = True
+) -> None:
+    """Write photos and their places as CSV, in degrees and in metres; the file appears when it is whole.
+
+    ``more`` has further columns, the same ones for every row; whoever reads a manifest passes them over.
+    """
+    text, further = io.StringIO(), more or [{}] * len(rows)
+    writer = csv.DictWriter(text, (*_WRITTEN, *(further[0] if further else ())), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_cells(row, path.parent) for row in rows)
+    writer.writerows({**_cells(row, path.parent), **cells} for row, cells in zip(rows, further, strict=True))
     with atomic_file(path, overwrite=overwrite) as scratch:
         scratch.write_text(text.getvalue(), encoding="utf-8", newline="")
 
@@ -227,11 +234,9 @@ def _is_projected(epsg: int) -> bool:
 
 def _cells(row: ManifestRow, folder: Path) -> dict[str, str]:
     lon_deg, lat_deg = row.point.lonlat
-    inside = row.photo.is_relative_to(folder)
-    photo = row.photo.relative_to(folder) if inside else row.photo
     numbers = {"altitude_m": row.altitude_m, **{column: getattr(row, column) for column in _OPTIONAL}}
     return {
-        "photo": photo.as_posix(),
+        "photo": Path(os.path.relpath(row.photo, folder)).as_posix(),
         "lon": f"{lon_deg:.9f}",
         "lat": f"{lat_deg:.9f}",
         "easting_m": f"{row.point.east_m:.4f}",

@@ -46,7 +46,8 @@ def locate(
     with watch.stage("decode"):
         shot = read_shot(photo, camera, bundle, options)
     with watch.stage("altitude"):
-        height = height_of(shot, bundle, altitude_m, options)
+        given = Height(altitude_m, sigma_m=altitude_sigma_m)
+        height = height_of(shot, bundle, given, options)
     with watch.stage("crop"):
         crop = _canonical(shot, height, bundle, options)
     with watch.stage("embed"):
@@ -72,7 +73,6 @@ def locate(
         crop_clamped=crop.clamped,
         warnings=shot.warnings + height.warnings,
     )
-    height = replace(height, sigma_m=altitude_sigma_m)
     answer = confirmed(fix, shot, height, bundle, options=options, watch=watch)
     return replace(answer, timings_ms=watch.timings_ms())
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nadirfix.errors import InputError
+
 __all__ = ["FitOptions", "VoteOptions"]
 
 
@@ -39,3 +41,13 @@ class VoteOptions:
     scale: float = 0.12  # and in scale, relatively
     kin: float = 0.1  # votes less alike than this are for different views
     hypotheses: int = 16
+
+    def __post_init__(self) -> None:
+        counts = (self.scales, self.first_crops, self.crops, self.retrieve, self.hypotheses)
+        if min(counts) < 1 or self.looks < 0 or not self.temperature > 0:
+            raise InputError(
+                "options.invalid",
+                "with these options nothing can vote",
+                seen=f"{self}",
+                do="give scales, crops, retrieve and hypotheses from 1, looks from 0, a temperature above 0",
+            )

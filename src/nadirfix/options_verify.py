@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
+from nadirfix.errors import InputError
 from nadirfix.options_frame import VoteOptions
 
-__all__ = ["FeatureOptions", "TrustOptions", "VerifyOptions"]
+__all__ = ["FeatureOptions", "LabelOptions", "TrustOptions", "VerifyOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,3 +66,23 @@ class VerifyOptions:
     votes: VoteOptions = field(default_factory=VoteOptions)  # where hypotheses come from
     trust: TrustOptions = field(default_factory=TrustOptions)
     features: FeatureOptions = field(default_factory=FeatureOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions:
+    """How labels of photos are held against the map."""
+
+    reach_m: float = 100.0  # how far off a label may be
+    region_m: float = 500.0  # side of the squares offsets are told for
+    headings: int = 12  # tried where the label names none, or a wrong one
+    points: int = 4096  # looked for in a picture: more ground is looked at than for a fix
+    verification: VerifyOptions = field(default_factory=VerifyOptions)
+
+    def __post_init__(self) -> None:
+        if not (0 < self.reach_m < math.inf and 0 < self.region_m < math.inf and self.headings >= 1):
+            raise InputError(
+                "options.invalid",
+                "labels need a reach and a region above 0 m, and at least one heading",
+                seen=f"reach {self.reach_m} m, region {self.region_m} m, {self.headings} headings",
+                do="give both in metres; 100 and 500 are usual",
+            )

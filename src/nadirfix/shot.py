@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,11 +52,11 @@ def read_shot(photo: Photo, given: Camera | None, bundle: Bundle, options: Locat
     return Shot(pixels, chosen.camera, chosen.warnings + _size_warnings(pixels, bundle))
 
 
-def height_of(shot: Shot, bundle: Bundle, altitude_m: float | None, options: LocateOptions) -> Height:
+def height_of(shot: Shot, bundle: Bundle, given: Height, options: LocateOptions) -> Height:
     """The altitude that was given, or what the picture says of it."""
-    if altitude_m is not None:
-        _check_altitude(altitude_m)
-        return Height(altitude_m, shot.camera.gsd_m(altitude_m))
+    _check_altitude(given)
+    if given.altitude_m is not None:
+        return replace(given, gsd_m=shot.camera.gsd_m(given.altitude_m))
     return estimate_height(shot, bundle) if options.crop else Height()
 
 
@@ -102,13 +102,21 @@ def _size_warnings(pixels: NDArray[np.uint8], bundle: Bundle) -> tuple[str, ...]
     return (f"the photo has {width_px} × {height_px} px, the networks look at {wide} × {high}: enlarged",)
 
 
-def _check_altitude(altitude_m: float) -> None:
-    if not 0 < altitude_m < math.inf:
+def _check_altitude(given: Height) -> None:
+    altitude_m, sigma_m = given.altitude_m, given.sigma_m
+    if altitude_m is not None and not 0 < altitude_m < math.inf:
         raise InputError(
             "altitude.invalid",
             "an altitude must be a positive number of metres above ground",
             seen=f"{altitude_m}",
             do="give metres above ground, or leave it out to have it estimated",
+        )
+    if sigma_m is not None and (altitude_m is None or not 0 <= sigma_m < math.inf):
+        raise InputError(
+            "altitude.invalid",
+            "the deviation of an altitude must be 0 m or more, and belong to an altitude",
+            seen=f"altitude {altitude_m}, deviation {sigma_m}",
+            do="give both in metres, or leave the deviation out",
         )
 
 

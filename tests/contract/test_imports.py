@@ -46,6 +46,8 @@ NEIGHBOURS = {
     ("options", "settings"),
     ("options", "options_verify"),
     ("options_verify", "options_frame"),
+    ("options_frame", "errors"),
+    ("options_verify", "errors"),
     ("settings", "camera"),
     ("settings", "errors"),
     ("options", "camera"),

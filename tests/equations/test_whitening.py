@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from nadirfix.retrieval.whiten import Projection, unit
+from nadirfix.nn.probability import unit
+from nadirfix.retrieval.whiten import Projection
 
 RNG = np.random.default_rng(3)
 #: Descriptors that differ far more along some axes than along others, about a mean of their own.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.altitude.fit import fit_classes, fit_directions, scores_of
+from nadirfix.errors import MapError
 from nadirfix.geo.texture import Texture
 from nadirfix.options import BinOptions, NetworkOptions
 from nadirfix.options_frame import FitOptions
@@ -45,6 +47,41 @@ def test_a_class_without_views_is_never_the_answer(present: list[int]) -> None:
     scores = scores_of(vectors, fit_directions(vectors, labels, 4, penalty=1.0))
     assert set(scores.argmax(axis=1)) <= set(present)
     assert (scores.argmax(axis=1) == labels).mean() > 0.9
+
+
+def test_a_map_no_view_fits_on_is_refused_in_words() -> None:
+    pixels = np.full((60, 60, 3), 90, np.uint8)
+    small = Texture.from_array(pixels, None, affine=(1.0, 0.0, 5e5, 0.0, -1.0, 5.4e6), epsg=GROUND.epsg)
+    with pytest.raises(MapError, match="no view from any altitude fits"):
+        fit_classes(
+            small, lambda spectra: spectra, camera=CAMERA, bins=BINS, network=NetworkOptions(),
+            options=FitOptions(views=20),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["spectrum", "pixels"])
+def test_networks_are_shown_channels_first(kind: Any) -> None:
+    shown: list[tuple[int, ...]] = []
+
+    def embed(inputs: np.ndarray) -> np.ndarray:
+        shown.append(inputs.shape[1:])
+        return inputs.reshape(len(inputs), -1)[:, :5]
+
+    network = NetworkOptions(input=kind, width_px=64, height_px=48)
+    fit_classes(picture(), embed, camera=CAMERA, bins=BINS, network=network, options=FitOptions(views=12))
+    assert set(shown) == {(3, 48, 64)}
+
+
+def test_what_is_held_out_moves_with_the_map() -> None:
+    def told(east_m: float) -> Any:
+        base, (a, b, east, d, e, north) = picture(), (1.0, 0.0, GROUND.center[0] - 350, 0.0, -1.0, 5.4e6)
+        pixels = base.planes[0].read((0, 700), (0, 700))[0]
+        moved = Texture.from_array(pixels, None, affine=(a, b, east + east_m, d, e, north), epsg=32633)
+        network = NetworkOptions(input="spectrum", width_px=64, height_px=48)
+        options = FitOptions(views=40)
+        return fit_classes(moved, radial, camera=CAMERA, bins=BINS, network=network, options=options).about
+
+    assert told(0.0) == told(1234.0)
 
 
 def picture() -> Texture:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nadirfix.camera import Camera
+from nadirfix.errors import InputError
 from nadirfix.image.crop import Canonical, canonical_crop, canonical_sheet
 from nadirfix.options_frame import VoteOptions
 from nadirfix.retrieval.hypotheses import Lookup, Scale, hypotheses
@@ -101,6 +102,24 @@ def test_a_scale_the_votes_agree_on_is_looked_at_once_more(lookup: Lookup) -> No
     print(f"scale off by {100 * off[0]:.1f} %, then by {100 * off[1]:.1f} %")
     assert off[1] < 0.04 and off[1] < off[0]
     assert views[1].center.distance_m(truth.center) < 10
+
+
+def test_a_sheet_from_very_high_is_the_middle_of_the_photo_and_no_larger() -> None:
+    """From 20 km a whole sheet would take gigabytes, for crops that show a few pixels each."""
+    pixels = np.zeros((384, 512, 3), np.uint8)
+    pixels[190:194, 254:258] = 200
+    sheet = canonical_sheet(pixels, CAMERA, CAMERA.gsd_m(20_000.0), CANONICAL, width_px=32, height_px=32)
+    assert sheet.pixels.shape == (384, 384, 3)
+    rows, columns = sheet.pixels.shape[:2]
+    assert sheet.pixels[rows // 2, columns // 2].max() > 150, "the photo's middle is the sheet's"
+
+
+@pytest.mark.parametrize(
+    "none", [{"scales": 0}, {"crops": 0}, {"retrieve": 0}, {"hypotheses": 0}, {"looks": -1}]
+)
+def test_options_with_which_nothing_can_vote_are_refused(none: dict[str, int]) -> None:
+    with pytest.raises(InputError, match="nothing can vote"):
+        VoteOptions(**none)
 
 
 def test_a_sheet_s_middle_crop_is_the_canonical_crop() -> None:

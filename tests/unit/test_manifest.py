@@ -168,3 +168,20 @@ def test_list_that_cannot_be_read(folder: Path) -> None:
     assert "No such file" in refusal(folder / "none.csv")
     assert "directory" in refusal(folder)
     assert "not UTF-8" in refusal(listed(folder, "photo,lön\n", encoding="latin-1"))
+
+
+def test_photos_beside_the_manifest_s_folder_are_found_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path relative to where the command runs is none that a reader of the manifest could follow."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("photos", "out"):
+        Path(folder).mkdir()
+    Path("photos/a.jpg").write_bytes(b"")
+    row = ManifestRow(
+        photo=Path("photos/a.jpg"), point=Point(500_000.0, 5_400_000.0, 32633), altitude_m=100.0
+    )
+    write_manifest(Path("out/manifest.csv"), [row])
+    monkeypatch.chdir("/")
+    (again,) = read_manifest(tmp_path / "out" / "manifest.csv")
+    assert again.photo.resolve() == (tmp_path / "photos" / "a.jpg").resolve()

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from nadirfix.bundle import Bundle
 from nadirfix.bundle.parts import MATCHER
 from nadirfix.cli import app
+from nadirfix.errors import BundleError
 from nadirfix.offline import build_bundle
 from nadirfix.options import RECIPES
 from nadirfix.options_verify import FeatureOptions
@@ -26,6 +27,9 @@ def test_sift_is_a_choice_and_needs_no_part(tmp_path: Path) -> None:
     assert bundle.matcher_name == "sift"
     assert isinstance(bundle.matcher(FeatureOptions()), SiftDetector)
     assert not (bundle.path / MATCHER).exists()
+    later = dataclasses.replace(bundle, manifest={**bundle.manifest, "matcher": {"name": "of tomorrow"}})
+    with pytest.raises(BundleError, match="of tomorrow"):
+        later.matcher(FeatureOptions())
 
 
 def test_without_the_extra_a_build_works_and_says_that_fixes_are_not_verified(

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.errors import InputError
 from nadirfix.formats import geojson
 from nadirfix.image.crop import Canonical
 from nadirfix.online import locate
@@ -122,6 +123,49 @@ def test_a_photo_of_unknown_scale_is_not_held_against_the_map(sift: Detector) ->
     options = LocateOptions(cells=0, crop=False)
     fix = locate(photo(), bundle=bundle_of(sift, near()), camera=CAMERA, options=options)
     assert (fix.status, fix.verified) == ("fix", None)
+
+
+def at_the_edge(bundle: Any, *, altitude_class: int = 0) -> Any:
+    """The bundle with an altitude network that names one class, the lowest unless told otherwise."""
+    scores = 20.0 * np.eye(len(bundle.bins), dtype=np.float32)[altitude_class]
+    bundle.altitude_network = True
+    bundle.altitude_scores = lambda inputs: np.tile(scores, (len(inputs), 1))
+    return bundle
+
+
+def test_a_remark_on_the_estimate_goes_with_the_estimate(sift: Detector) -> None:
+    """What the map confirms comes from 140 m: that 125 m was the lowest class no longer matters."""
+    bundle = at_the_edge(bundle_of(sift, near(), away()))
+    fix = locate(photo(), bundle=bundle, camera=CAMERA, options=EVERYWHERE)
+    assert fix.verified
+    assert not [w for w in fix.warnings if "the last the bundle knows" in w]
+    elsewhere = at_the_edge(bundle_of(sift, near(), ground=other_place()))
+    refused = locate(photo(), bundle=elsewhere, camera=CAMERA, options=EVERYWHERE)
+    assert [w for w in refused.warnings if "the last the bundle knows" in w]
+
+
+@pytest.mark.parametrize(("sigma_m", "remarks"), [(None, 1), (2.0, 1), (20.0, 0)])
+def test_an_altitude_the_map_contradicts_is_remarked_on(
+    sift: Detector, sigma_m: float | None, remarks: int
+) -> None:
+    """165 m were given, the photo is from 140 m."""
+    bundle = at_the_edge(bundle_of(sift, near(), away()), altitude_class=1)
+    fix = locate(
+        photo(), bundle=bundle, camera=CAMERA, altitude_m=165.0, altitude_sigma_m=sigma_m, options=EVERYWHERE
+    )
+    assert fix.verified
+    assert len([w for w in fix.warnings if "the map shows the photo from 140 m" in w]) == remarks
+
+
+@pytest.mark.parametrize(
+    ("altitude_m", "sigma_m"), [(140.0, -1.0), (140.0, float("nan")), (140.0, float("inf")), (None, 5.0)]
+)
+def test_a_deviation_that_is_none_is_refused(
+    sift: Detector, altitude_m: float | None, sigma_m: float
+) -> None:
+    bundle = at_the_edge(bundle_of(sift, near()))
+    with pytest.raises(InputError, match="deviation"):
+        locate(photo(), bundle=bundle, camera=CAMERA, altitude_m=altitude_m, altitude_sigma_m=sigma_m)
 
 
 def test_the_line_is_json_and_the_aircraft_a_feature(sift: Detector) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.camera import Camera
+from nadirfix.errors import MapError
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import resample
 from nadirfix.image.spectrum import log_spectrum
@@ -70,9 +71,12 @@ def fit_classes(
             pieces.append(embed(np.stack(list(pool.map(lambda i: looks.of(views, i), rows)))))
             progress("learning altitudes", rows.stop, len(views))
     vectors, labels = np.concatenate(pieces), bins.indices_of(views.altitude_m)
-    apart = held_out(views.east_m, views.north_m)
-    trial = fit_directions(vectors[~apart], labels[~apart], len(bins), penalty=options.penalty)
-    about = {"views": len(views), "held_out": _errors(trial, vectors[apart], views.altitude_m[apart], bins)}
+    west, south, _, _ = texture.bounds  # blocks are counted from the map, so that they move with it
+    apart = held_out(views.east_m - west, views.north_m - south)
+    about: dict[str, Any] = {"views": len(views), "held_out": None}
+    if apart.any() and not apart.all():
+        trial = fit_directions(vectors[~apart], labels[~apart], len(bins), penalty=options.penalty)
+        about["held_out"] = _errors(trial, vectors[apart], views.altitude_m[apart], bins)
     return FittedClasses(fit_directions(vectors, labels, len(bins), penalty=options.penalty), about)
 
 
@@ -119,7 +123,11 @@ class _Looks:
         pixels[shown.valid == 0] = pixels[shown.valid > 0].mean(axis=0)
         plain = resample(pixels, size, width_px=width, height_px=height)
         frame = _other_day(plain, np.random.default_rng([self.options.seed, row]), self.options)
-        return log_spectrum(frame, self.network) if self.network.input == "spectrum" else frame
+        return (
+            log_spectrum(frame, self.network)
+            if self.network.input == "spectrum"
+            else np.moveaxis(frame, -1, 0)
+        )
 
 
 def _other_day(pixels: Floats, draw: np.random.Generator, options: FitOptions) -> Floats:
@@ -146,12 +154,22 @@ def _draw(texture: Texture, camera: Camera, bins: AltitudeBins, options: FitOpti
         fits = ground.valid_share(tried, camera) >= options.valid_share
         kept.append(tried.take(fits))
         left = left[~fits]
-    return Views(*(np.concatenate([getattr(v, n) for v in kept]) for n in Views.__slots__))
+    fitting = Views(*(np.concatenate([getattr(v, n) for v in kept]) for n in Views.__slots__))
+    if not len(fitting):
+        raise _nothing_fits(count, options)
+    return fitting
+
+
+def _nothing_fits(count: int, options: FitOptions) -> MapError:
+    return MapError(
+        "map.too_small",
+        "no view from any altitude fits on the map",
+        seen=f"{_TRIES} tries for each of {count} views, {options.valid_share:.0%} must lie on the map",
+        do="take a larger map or one with fewer holes, or lower valid_share in the recipe's fit",
+    )
 
 
 def _errors(rows: Floats, vectors: Floats, altitude_m: NDArray[np.float64], bins: AltitudeBins) -> Any:
-    if not len(vectors):
-        return None
     error = np.abs(bins.centers_m[scores_of(vectors, rows).argmax(axis=1)] - altitude_m)
     shares = {f"within_{d}_m": 100 * float((error < d).mean()) for d in (25, 50, 100)}
     return {"e_avg_m": float(error.mean()), **shares}

@@ -19,9 +19,10 @@ from nadirfix.bundle.references import References
 from nadirfix.geo.render import Rendered
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
+from nadirfix.nn.probability import unit
 from nadirfix.options import RenderOptions
 from nadirfix.output import Progress, atomic_file, output_errors
-from nadirfix.retrieval.whiten import Projection, unit
+from nadirfix.retrieval.whiten import Projection
 from nadirfix.runtime import Network
 from nadirfix.types import Point, View
 

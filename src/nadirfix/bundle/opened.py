@@ -18,10 +18,11 @@ from nadirfix.bundle.references import References, read_references
 from nadirfix.camera import Camera
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.image.crop import Canonical
+from nadirfix.nn.probability import unit
 from nadirfix.options import Recipe
 from nadirfix.options_verify import FeatureOptions
 from nadirfix.place.classify import CellRanking, CellVoter
-from nadirfix.retrieval.whiten import Projection, unit
+from nadirfix.retrieval.whiten import Projection
 from nadirfix.runtime import Network, load_network
 
 if TYPE_CHECKING:
@@ -182,6 +183,8 @@ class Bundle:
         from nadirfix.verify.features import detector_of
 
         name = self.matcher_name
+        if name not in (None, "xfeat", "sift"):
+            raise parts.unknown(self.path, f"a matcher called {name!r}")
         return None if name is None else detector_of(name, self._matcher_network, options)
 
     @cached_property

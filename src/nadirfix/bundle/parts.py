@@ -35,6 +35,7 @@ __all__ = [
     "listed",
     "read_manifest",
     "sha256_of",
+    "unknown",
     "write_manifest",
 ]
 
@@ -106,6 +107,16 @@ def damaged(folder: Path, seen: str) -> BundleError:
         "the bundle is damaged",
         seen=f"{folder}: {seen}",
         do="copy it again, or build it anew",
+    )
+
+
+def unknown(folder: Path, seen: str) -> BundleError:
+    """The error for a bundle with something in it that only a later nadirfix knows."""
+    return BundleError(
+        "bundle.version",
+        "the bundle holds something this nadirfix does not know",
+        seen=f"{folder}: {seen}",
+        do="update nadirfix, or build the bundle anew",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from nadirfix import __version__
-from nadirfix.cli import build, demo, evaluate, info, locate, serve, simulate, verify, world
+from nadirfix.cli import build, demo, evaluate, info, locate, relabel, serve, simulate, verify, world
 from nadirfix.cli.common import explain
 from nadirfix.errors import NadirfixError
 
@@ -33,6 +33,7 @@ app.command("simulate")(simulate.simulate)
 app.command("build")(build.build)
 app.command("locate")(locate.locate)
 app.command("evaluate")(evaluate.evaluate)
+app.command("relabel")(relabel.relabel)
 app.command("info")(info.info)
 app.command("verify")(verify.verify)
 app.command("serve")(serve.serve)

@@ -40,6 +40,8 @@ Pair = tuple[float, float]
 
 #: Windows this much wider than the frame, relative to it, are rounding and not a photo from too low.
 _SLACK = 1e-9
+#: A sheet is at most so many crops wide and high; a photo from so high loses its edges, not the memory.
+_MOST_CROPS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +132,14 @@ def canonical_crop(
 def canonical_sheet(
     pixels: Pixels, photo: Camera, gsd_m: float, canonical: Canonical, *, width_px: int, height_px: int
 ) -> Sheet:
-    """The whole photo at the references' scale: every crop of this size shows a reference's ground."""
+    """The whole photo at the references' scale: every crop of this size shows a reference's ground.
+
+    Of a photo from more than twelve times the canonical altitude it is the middle.
+    """
     _check_camera(pixels, photo)
     window, _ = crop_window_px(photo, gsd_m, canonical)
-    columns = int(photo.width_px / window[0] * width_px + _SLACK)
-    rows = int(photo.height_px / window[1] * height_px + _SLACK)
+    columns = int(min(photo.width_px / window[0], _MOST_CROPS) * width_px + _SLACK)
+    rows = int(min(photo.height_px / window[1], _MOST_CROPS) * height_px + _SLACK)
     step = window[0] / width_px, window[1] / height_px
     whole = columns * step[0], rows * step[1]
     return Sheet(resample(pixels, whole, width_px=columns, height_px=rows), step, (width_px, height_px))

@@ -1,11 +1,11 @@
-"""Scores as probabilities, without torch, for the machine that only locates."""
+"""Scores as probabilities and rows at length one, without torch, for the machine that only locates."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["softmax"]
+__all__ = ["softmax", "unit"]
 
 
 def softmax(logits: ArrayLike) -> NDArray[np.float64]:
@@ -14,3 +14,10 @@ def softmax(logits: ArrayLike) -> NDArray[np.float64]:
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     whole: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
     return whole
+
+
+def unit(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Each row at length one; a row of nothing stays nothing."""
+    single = np.asarray(vectors, np.float32)
+    lengths = np.linalg.norm(single, axis=-1, keepdims=True)
+    return np.asarray(single / np.maximum(lengths, np.float32(1e-12)), np.float32)

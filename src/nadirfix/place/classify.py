@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nadirfix.geo.grid import ClassOrder
-from nadirfix.nn.probability import softmax
+from nadirfix.nn.probability import softmax, unit
 from nadirfix.options import HeadOptions
 
 __all__ = ["CellRanking", "CellVoter", "log_odds"]
@@ -39,7 +39,7 @@ class CellVoter:
         if tuple(len(table) for table in tables) != order.sizes:
             raise ValueError("one prototype per class of every group")
         self.order, self.head = order, head
-        self._tables = tables if head.kind == "ce" else [_unit(table) for table in tables]
+        self._tables = tables if head.kind == "ce" else [unit(table) for table in tables]
 
     def probabilities(self, embedding: ArrayLike) -> list[Floats]:
         """One array per group: the probability of each of its cells, adding up to one in every group."""
@@ -50,7 +50,7 @@ class CellVoter:
         vector = np.asarray(embedding, np.float32)
         if self.head.kind == "ce":
             return [np.asarray(vector @ table.T, np.float64) for table in self._tables]
-        return [np.asarray(self.head.scale * (_unit(vector) @ table.T), np.float64) for table in self._tables]
+        return [np.asarray(self.head.scale * (unit(vector) @ table.T), np.float64) for table in self._tables]
 
     def top(self, embedding: ArrayLike, count: int) -> CellRanking:
         """The likeliest cells over all groups; of equals, the one that comes first in the class order.
@@ -77,8 +77,3 @@ def log_odds(logits: Floats) -> Floats:
         odds = np.log(shares) - np.log1p(-shares)
     odds[best] = logits[best] - np.logaddexp.reduce(np.delete(logits, best))
     return np.asarray(odds, np.float64)
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), np.float32)

@@ -77,9 +77,9 @@ def shown_map(seen: Rendered, *, dim: float) -> Bytes:
     return np.rint(np.where(seen.valid[..., None] > 0, seen.pixels * dim, paper)).astype(np.uint8)
 
 
-def with_lines(pixels: Bytes, lines: Sequence[str]) -> Bytes:
-    """A picture with a few lines of text below."""
-    sheet = Image.new("RGB", (pixels.shape[1], PANEL_PX[1]), _PAPER)
+def with_lines(pixels: Bytes, lines: Sequence[str], *, height_px: int = PANEL_PX[1]) -> Bytes:
+    """A picture with a few lines of text below, as high as a panel unless told otherwise."""
+    sheet = Image.new("RGB", (pixels.shape[1], height_px), _PAPER)
     sheet.paste(Image.fromarray(pixels), (0, 0))
     draw = ImageDraw.Draw(sheet)
     for i, line in enumerate(lines[:_LINES]):

@@ -201,7 +201,7 @@ def _second_line(fix: Fix) -> str:
 def _said(fix: Fix) -> list[str]:
     """What the map said about each place it was asked about, and how long that took."""
     told = [fix, *fix.hypotheses] if fix.position else [*fix.hypotheses]
-    lines = [f"{i + 1}. {_place_line(other, fix)}" for i, other in enumerate(told) if other.verified]
+    lines = [f"{i + 1}. {_place_line(other, fix)}" for i, other in enumerate(told) if other.inliers]
     if fix.reason:
         lines.append(fix.reason)
     lines += [f"warning: {warning}" for warning in fix.warnings]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
+from nadirfix.geo.angle import compass_deg, turn_deg
 from nadirfix.options_frame import VoteOptions
 from nadirfix.types import Hypothesis, Point, View
 
@@ -106,7 +107,7 @@ class _Frame:
 
     def view(self, camera: Camera, epsg: int) -> View:
         """The view of a camera whose photo lies so."""
-        heading_deg = math.degrees(math.atan2(self.along_m, self.across_m)) % 360
+        heading_deg = compass_deg(math.degrees(math.atan2(self.along_m, self.across_m)))
         return View(Point(self.east_m, self.north_m, epsg), camera.altitude_m(self.gsd_m), heading_deg)
 
     def misses_m(self, votes: Votes) -> Floats:
@@ -138,7 +139,7 @@ def _kinship(votes: Votes, options: VoteOptions) -> Floats:
     spread = options.place_m**2 + (votes.reach_m * math.radians(options.turn_deg)) ** 2
     apart = _between(east) ** 2 + _between(north) ** 2
     place = apart / (spread[:, None] + spread[None, :])
-    turn = (_turned(_between(votes.heading_deg)) / (2 * options.turn_deg)) ** 2
+    turn = (turn_deg(_between(votes.heading_deg)) / (2 * options.turn_deg)) ** 2
     scale = (_between(np.log(votes.gsd_m)) / options.scale) ** 2
     return np.asarray(np.exp(-0.5 * (place + turn + scale)), np.float64)
 
@@ -195,15 +196,10 @@ def _support(frame: _Frame, votes: Votes, options: VoteOptions) -> float:
 def _same(one: View, other: View, options: VoteOptions) -> bool:
     """Whether two views would be looked at as one: close, turned alike, from about as high."""
     apart_m = one.center.distance_m(other.center)
-    turned = abs(float(_turned(np.array(one.heading_deg - other.heading_deg))))
+    turned = abs(turn_deg(one.heading_deg - other.heading_deg))
     scaled = abs(math.log(one.altitude_m / other.altitude_m))
     return apart_m < options.place_m and turned < options.turn_deg and scaled < options.scale
 
 
 def _between(values: Floats) -> Floats:
     return np.asarray(values[:, None] - values[None, :], np.float64)
-
-
-def _turned(difference_deg: Floats) -> Floats:
-    """Differences of headings the short way round."""
-    return np.asarray((difference_deg + 180) % 360 - 180, np.float64)

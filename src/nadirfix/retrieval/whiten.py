@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Projection", "unit"]
+from nadirfix.nn.probability import unit
+
+__all__ = ["Projection"]
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.float16] | NDArray[np.float32]
@@ -59,13 +61,6 @@ class Projection:
     def __call__(self, units: Rows) -> Floats:
         """Unit descriptors (a row each) as whitened ones, again at unit length."""
         return unit((np.asarray(units, np.float32) - self.mean) @ self.axes.T)
-
-
-def unit(vectors: NDArray[np.floating]) -> Floats:
-    """Each row at length one; a row of nothing stays nothing."""
-    single = np.asarray(vectors, np.float32)
-    lengths = np.linalg.norm(single, axis=-1, keepdims=True)
-    return np.asarray(single / np.maximum(lengths, np.float32(1e-12)), np.float32)
 
 
 def _mean(units: Rows) -> NDArray[np.float64]:

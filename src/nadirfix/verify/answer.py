@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from nadirfix.camera import Camera
@@ -19,10 +20,10 @@ def verified_fix(
     fix: Fix, verdict: Verdict, camera: Camera, *, map_gsd_m: float, options: VerifyOptions
 ) -> Fix:
     """The fix as the map has it: what was believed before is replaced, or taken back."""
-    seen = [s for s in verdict.sightings if s.fitted is not None]
-    told = [_fix_of(fix, s, camera, map_gsd_m, options) for s in seen[: options.told]]
+    seen = verdict.places
+    told = [_fix_of(fix, s, camera, map_gsd_m, options) for s in seen]
     if verdict.reason is None:
-        return replace(told[0], hypotheses=tuple(told[1:]))
+        return replace(told[0], verified=True, hypotheses=tuple(told[1 : options.told]))
     refused = replace(
         fix,
         status="no_fix",
@@ -30,15 +31,21 @@ def verified_fix(
         heading_deg=None,
         weights=None,
         verified=False,
-        confidence=told[0].confidence if told else 0.0,
+        confidence=_refused_confidence(seen, options),
         reason=verdict.reason,
         inliers=seen[0].inliers if seen else 0,
     )
-    return replace(refused, hypotheses=tuple(told))
+    return replace(refused, hypotheses=tuple(told[: options.told]))
+
+
+def _refused_confidence(seen: Sequence[Sighting], options: VerifyOptions) -> float:
+    """How likely the best place is right; refused although it is likely, another is just as likely."""
+    best = confidence_of(seen[0], options.trust) if seen else 0.0
+    return best if best < options.min_confidence else best / 2
 
 
 def _fix_of(fix: Fix, sighting: Sighting, camera: Camera, map_gsd_m: float, options: VerifyOptions) -> Fix:
-    """A sighting as an answer."""
+    """A sighting as an answer; which one is confirmed is not its own to say."""
     view, trust = sighting.view, options.trust
     covariance_m2 = centre_covariance_m2(sighting, trust, map_gsd_m=map_gsd_m)
     below_m2 = aircraft_covariance_m2(sighting, covariance_m2, trust)
@@ -54,7 +61,7 @@ def _fix_of(fix: Fix, sighting: Sighting, camera: Camera, map_gsd_m: float, opti
         radius95_m=radius95_m(covariance_m2),
         covariance_m2=covariance_m2,
         reason=None,
-        verified=True,
+        verified=False,
         inliers=sighting.inliers,
         tilt_deg=view.tilt_deg,
         tilt_toward_deg=view.tilt_toward_deg,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
+from nadirfix.geo.angle import turn_deg
 from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.geo.render import Rendered
 from nadirfix.geo.texture import Texture
@@ -82,7 +83,9 @@ class Comparison:
 
     def first_look(self, view: View) -> Sighting:
         """Whether the map shows the photo near this view, which may be some metres and degrees off."""
-        return self._look(view, self._options.reach_m)
+        wide_m, _ = self._camera.footprint_m(view.altitude_m)
+        # Around a photo from a few metres the usual reach would be thousands of its pixels.
+        return self._look(view, min(self._options.reach_m, wide_m))
 
     def second_look(self, before: Sighting) -> Sighting:
         """The same again from where the first look led: turned and scaled alike, more points agree."""
@@ -195,5 +198,5 @@ def _coordinates(place: Point) -> Floats:
 def _believable(found: View, asked: View, options: VerifyOptions) -> bool:
     """Whether a view is one that the hypothesis could have meant; a far-fetched movement is chance."""
     ratio = found.altitude_m / asked.altitude_m
-    turn_deg = abs((found.heading_deg - asked.heading_deg + 180) % 360 - 180)
-    return 1 / options.max_scale <= ratio <= options.max_scale and turn_deg <= options.max_turn_deg
+    turned_deg = abs(turn_deg(found.heading_deg - asked.heading_deg))
+    return 1 / options.max_scale <= ratio <= options.max_scale and turned_deg <= options.max_turn_deg

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from nadirfix.geo.angle import turn_deg
 from nadirfix.options_frame import VoteOptions
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Hypothesis, View
@@ -25,6 +26,15 @@ class Verdict:
     def confirmed(self) -> Sighting | None:
         """The sighting that is believed, if there is one."""
         return self.sightings[0] if self.reason is None else None
+
+    @property
+    def places(self) -> tuple[Sighting, ...]:
+        """The best sighting of each place the map shows anything of the photo at, best supported first."""
+        kept: list[Sighting] = []
+        for one in self.sightings:
+            if one.fitted is not None and not any(_same_place(one.view, other.view) for other in kept):
+                kept.append(one)
+        return tuple(kept)
 
 
 def decide(hypotheses: Iterable[Hypothesis], compare: Comparison, options: VerifyOptions) -> Verdict:
@@ -81,10 +91,10 @@ def _distinct(hypotheses: Iterable[Hypothesis], options: VerifyOptions) -> Itera
 
 def _alike(a: View, b: View, options: VerifyOptions) -> bool:
     """Whether what is found from one view would be found from the other as well."""
-    turn_deg = abs((a.heading_deg - b.heading_deg + 180) % 360 - 180)
+    turned_deg = abs(turn_deg(a.heading_deg - b.heading_deg))
     ratio = max(a.altitude_m, b.altitude_m) / min(a.altitude_m, b.altitude_m)
     near = a.center.distance_m(b.center) <= options.alike_m
-    return near and turn_deg <= options.alike_deg and ratio <= options.alike_scale
+    return near and turned_deg <= options.alike_deg and ratio <= options.alike_scale
 
 
 def _same_place(a: View, b: View) -> bool:

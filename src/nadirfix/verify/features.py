@@ -9,8 +9,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.nn.probability import unit
 from nadirfix.options_verify import FeatureOptions
 from nadirfix.runtime.network import Network
+from nadirfix.verify.xfeat import SIDE_STEP_PX
 
 __all__ = ["Detector", "Features", "SiftDetector", "XFeatDetector", "detector_of", "grey_of"]
 
@@ -19,8 +21,6 @@ Bytes = NDArray[np.uint8]
 
 #: What the network's output holds, one after the other: description, chance of points, reliability.
 _DESCRIPTION, _CELL = 64, 8
-#: The network wants sides that are multiples of this.
-_STEP_PX = 32
 #: Points nearer to the frame, or to where the map ends, describe the edge and not the ground.
 _MARGIN_PX = 4
 
@@ -75,7 +75,7 @@ class XFeatDetector:
         score = chance[rows, cols] * _sampled(told[-1:], x, y, 2)[:, 0]
         best = np.argsort(-score, kind="stable")[: self._options.points]
         points = _sub_pixel(chance, cols[best], rows[best])
-        return Features(points, _unit(_sampled(told[:_DESCRIPTION], x[best], y[best], 4)))
+        return Features(points, unit(_sampled(told[:_DESCRIPTION], x[best], y[best], 4)))
 
 
 class SiftDetector:
@@ -94,7 +94,7 @@ class SiftDetector:
             return _nothing(128)
         order = np.argsort([-point.response for point in found], kind="stable")[: self._options.points]
         points = np.array([found[i].pt for i in order], np.float32) + np.float32(0.5)
-        return Features(points, _unit(np.sqrt(np.maximum(told[order], 0))))
+        return Features(points, unit(np.sqrt(np.maximum(told[order], 0))))
 
 
 def _nothing(length: int) -> Features:
@@ -111,7 +111,7 @@ def _filled(grey: Singles, valid: Bytes | None) -> Singles:
 
 def _padded(grey: Singles) -> Singles:
     """Sides the network can take; what is added repeats the edge and yields no points."""
-    down, right = -grey.shape[0] % _STEP_PX, -grey.shape[1] % _STEP_PX
+    down, right = -grey.shape[0] % SIDE_STEP_PX, -grey.shape[1] % SIDE_STEP_PX
     return np.pad(grey, ((0, down), (0, right)), mode="edge") if down or right else grey
 
 
@@ -183,8 +183,3 @@ def _sub_pixel(chance: Singles, cols: NDArray[np.int64], rows: NDArray[np.int64]
 def _vertex(before: Singles, peak: Singles, after: Singles) -> Singles:
     bend = before - 2 * peak + after
     return np.where(bend < 0, 0.5 * (before - after) / np.where(bend < 0, bend, -1), 0.0).astype(np.float32)
-
-
-def _unit(rows: Singles) -> Singles:
-    norm = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.maximum(norm, 1e-12), np.float32)

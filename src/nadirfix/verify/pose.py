@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
+from nadirfix.geo.angle import compass_deg
 from nadirfix.geo.pose import Poses, ground_from_pixels, project
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Point, View
@@ -56,7 +57,7 @@ def view_from_homography(ground_from_photo: Floats, camera: Camera, origin: Poin
     up = complex(east[4] - east[3], north[4] - north[3]) / (camera.height_px / 2 / camera.fy_px)
     # Both are the altitude times a direction; right turned by a quarter against the clock is up.
     mean = (right * 1j + up) / 2
-    heading_deg = math.degrees(math.atan2(mean.real, mean.imag)) % 360
+    heading_deg = compass_deg(math.degrees(math.atan2(mean.real, mean.imag)))
     return View(origin.moved(float(east[0]), float(north[0])), max(abs(mean), 1e-3), heading_deg)
 
 
@@ -120,9 +121,9 @@ class _Residuals:
         return View(
             start.center.moved(float(at[0]), float(at[1])),
             start.altitude_m * math.exp(float(np.clip(at[2], -1, 1))),
-            (start.heading_deg + math.degrees(at[3])) % 360,
+            compass_deg(start.heading_deg + math.degrees(at[3])),
             math.degrees(tilt),
-            math.degrees(math.atan2(east, north)) % 360,
+            compass_deg(math.degrees(math.atan2(east, north))),
         )
 
     def __call__(self, at: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """How far to trust what the map confirmed: a chance of being right, and a radius in metres.
 
-The constants come from places where the truth is known and nothing is evaluated (``bench/calibrate.py``).
+The constants are provisional: ``bench/calibrate.py`` measures what they should be, on places where the truth
+is known and nothing is evaluated; docs/verification.md says how far that has gone.
 """
 
 from __future__ import annotations

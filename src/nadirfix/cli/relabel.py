@@ -1,0 +1,81 @@
+"""``nadirfix relabel``: how far the places of a test set are off, and corrected ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nadirfix.camera import Camera
+from nadirfix.cli.common import Overwrite, Quiet, print_result, remark
+from nadirfix.cli.evaluate import SourceFormat
+from nadirfix.cli.progress import progress_bar
+from nadirfix.datasets import read_queries
+from nadirfix.errors import InputError
+from nadirfix.options_verify import LabelOptions
+
+__all__ = ["relabel"]
+
+_USUAL = LabelOptions()
+
+
+def relabel(
+    source: Annotated[Path, typer.Argument(metavar="MANIFEST|DIR", help="Photos with their labels.")],
+    bundle: Annotated[Path, typer.Option(metavar="NAME.nadir", help="The bundle of the map to trust.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the corrected manifest.")],
+    *,
+    camera: Annotated[
+        str | None, typer.Option(metavar="WxH@F|FILE", help="The photos' camera; else their own tags.")
+    ] = None,
+    reach: Annotated[
+        float, typer.Option(metavar="M", help="How many metres off labels may be.")
+    ] = _USUAL.reach_m,
+    region: Annotated[
+        float, typer.Option(metavar="M", help="Side of the squares offsets are told for.")
+    ] = _USUAL.region_m,
+    kind: Annotated[
+        SourceFormat, typer.Option("--format", help="How the photos say where they were taken.")
+    ] = SourceFormat.auto,
+    epsg: Annotated[int | None, typer.Option(help="Coordinate system of names without a zone.")] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure how far labels are off, region by region, and write corrected ones with a deviation."""
+    options = LabelOptions(reach_m=reach, region_m=region)
+    rows = read_queries(source, kind=kind.value, epsg=epsg)
+    taken_with = Camera.parse(camera) if camera else None
+    with progress_bar(quiet) as progress:
+        told = _run(
+            rows,
+            bundle,
+            out,
+            source=source,
+            camera=taken_with,
+            options=options,
+            overwrite=overwrite,
+            progress=progress,
+        )
+    _say(told, out, quiet=quiet)
+    print_result({"out": str(out), **told})
+    if told["unreadable"]:
+        raise typer.Exit(InputError.exit_number)
+
+
+def _run(rows: Any, bundle: Path, out: Path, **settings: Any) -> Any:
+    """ONNX Runtime and OpenCV are loaded here and not with the command line."""
+    from nadirfix.bundle import Bundle
+    from nadirfix.study.relabel import run_relabel
+
+    return run_relabel(rows, Bundle.load(bundle), out, **settings)
+
+
+def _say(told: Mapping[str, Any], out: Path, *, quiet: bool) -> None:
+    remark(f"{told['matched']} of {told['photos']} photos found on the map", quiet=quiet)
+    if told["east_m"] is not None:
+        off = f"{told['east_m']:+.1f} m east, {told['north_m']:+.1f} m north"
+        remark(f"labels are off by {off} in the median, {told['residual_m']:.1f} m around that", quiet=quiet)
+    if told["unreadable"]:
+        remark(f"{told['unreadable']} photos could not be used; their labels are kept", quiet=quiet)
+    remark(f"look at {out / 'labels.png'}", quiet=quiet)

@@ -1,0 +1,27 @@
+"""Angles on the compass: how far one direction is from another, and directions from 0 up to 360."""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["compass_deg", "turn_deg"]
+
+Floats = NDArray[np.float64]
+
+
+@overload
+def turn_deg(difference_deg: float) -> float: ...
+@overload
+def turn_deg(difference_deg: Floats) -> Floats: ...
+def turn_deg(difference_deg: float | Floats) -> float | Floats:
+    """A difference of headings the short way round: from −180 up to, not including, 180 degrees."""
+    return (difference_deg + 180.0) % 360.0 - 180.0
+
+
+def compass_deg(angle_deg: float) -> float:
+    """A direction from 0 up to, not including, 360 degrees."""
+    around = angle_deg % 360.0
+    return 0.0 if around == 360.0 else around  # a hair below 0 is rounded up to a whole turn
