@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import resource
 import struct
 import zlib
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image, ImageOps
 
 from nadirfix.errors import InputError
 from nadirfix.image.decode import decode
@@ -122,3 +123,28 @@ def test_claimed_size_is_refused_before_memory_is_spent(size: tuple[int, int]) -
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert code_of(png_header(*size), max_pixels=100_000_000) == "photo.too_large"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 50_000
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["JPEG", "MPO"])
+def test_jpeg_pixels_are_those_of_pillow_however_the_camera_was_held(kind: str, orientation: int) -> None:
+    small = np.random.default_rng(2).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    photo = Image.fromarray(small).resize((56, 37), Image.Resampling.BICUBIC)
+    tags = Image.Exif()
+    tags[ExifTags.Base.Orientation] = orientation
+    more = {"save_all": True, "append_images": [photo]} if kind == "MPO" else {}
+    file = io.BytesIO()
+    photo.save(file, kind, quality=90, exif=tags, **more)
+    expected = np.asarray(ImageOps.exif_transpose(Image.open(file)))
+    assert np.array_equal(decode(file.getvalue(), max_pixels=LIMIT), expected)
+
+
+@pytest.mark.parametrize("subsampling", [0, 1, 2])
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_jpeg_pixels_are_those_of_pillow_for_every_kind_of_colour(mode: str, subsampling: int) -> None:
+    small = np.random.default_rng(3).integers(0, 256, (6, 8, 3), dtype=np.uint8)
+    photo = Image.fromarray(small).resize((83, 61), Image.Resampling.BICUBIC).convert(mode)
+    file = io.BytesIO()
+    photo.save(file, "JPEG", quality=95, subsampling=subsampling, progressive=subsampling == 1)
+    expected = np.asarray(Image.open(file).convert("RGB"))
+    assert np.array_equal(decode(file.getvalue(), max_pixels=LIMIT), expected)
