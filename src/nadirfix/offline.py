@@ -19,6 +19,7 @@ from nadirfix.bundle.describe import (
     save_array,
     whiten_references,
 )
+from nadirfix.bundle.eight_bits import put_in_eight_bits
 from nadirfix.bundle.recipes import recipe_in_manifest
 from nadirfix.bundle.references import write_references
 from nadirfix.bundle.shipped import ShippedNetworks, Surroundings, learns, shipped_altitude, shipped_place
@@ -83,7 +84,7 @@ def build_bundle(
     _describe(work, lookout, progress, recipe.references)
     _prototypes(work, references)
     _matcher(work)
-    about = {"altitude": about_altitude, "place": about_place}
+    about = put_in_eight_bits(lookout, recipe, work, {"altitude": about_altitude, "place": about_place})
     manifest = _manifest(recipe=recipe, texture=texture, grid=grid, order=order, about=about)
     work.finish({**manifest, "counts": _counts(chosen, references, order)})
     return Bundle.load(target)

@@ -21,7 +21,7 @@ from nadirfix.types import Candidates, Fix
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
 
-__all__ = ["locate"]
+__all__ = ["locate", "open_parts"]
 
 _USUAL = LocateOptions()
 
@@ -41,7 +41,7 @@ def locate(
     ground that is given is believed; otherwise it is read from the picture. With ``options.votes`` the whole
     frame votes, and a deviation of the given altitude is weighed against what the picture shows.
     """
-    _open_parts(bundle, options)
+    open_parts(bundle, options)
     watch = Stopwatch()
     with watch.stage("decode"):
         shot = read_shot(photo, camera, bundle, options)
@@ -77,7 +77,7 @@ def locate(
     return replace(answer, timings_ms=watch.timings_ms())
 
 
-def _open_parts(bundle: Bundle, options: LocateOptions) -> None:
+def open_parts(bundle: Bundle, options: LocateOptions) -> None:
     """Bring in what every photo needs, so that the first one's timings are like the others'."""
     import faiss  # noqa: F401
 

@@ -22,7 +22,7 @@ from nadirfix.options import Recipe
 from nadirfix.options_verify import FeatureOptions
 from nadirfix.place.classify import CellRanking, CellVoter
 from nadirfix.retrieval.whiten import Projection, unit
-from nadirfix.runtime import Network, load_network
+from nadirfix.runtime import Network, NetworkFiles, load_fastest
 
 if TYPE_CHECKING:
     from nadirfix.geo.texture import Texture
@@ -45,10 +45,15 @@ class Bundle:
     canonical: Canonical
     grid: Grid
     order: ClassOrder
+    threads: int = 0
 
     @classmethod
-    def load(cls, path: Path | str) -> Bundle:
-        """Open a bundle; checks its version and that every part is there and as long as it should be."""
+    def load(cls, path: Path | str, *, threads: int = 0) -> Bundle:
+        """Open a bundle; checks its version and that every part is there and as long as it should be.
+
+        Networks run on so many threads, 0 being one per core: right for one photo at a time. Who places a
+        photo on every core at once gives each of them one.
+        """
         folder = Path(path)
         manifest = parts.read_manifest(folder)
         parts.check_sizes(folder, manifest)
@@ -63,6 +68,7 @@ class Bundle:
             canonical=Canonical(recipe.camera, canonical_altitude_m(recipe.references, bins)),
             grid=Grid.from_dict(manifest["grid"]),
             order=ClassOrder.from_dict(manifest["classes"]),
+            threads=threads,
         )
 
     @classmethod
@@ -87,7 +93,7 @@ class Bundle:
     @cached_property
     def altitude_network(self) -> Network:
         """From the spectrum of a photo to a score for every altitude class, or to what they are made of."""
-        return load_network(self.path / parts.ALTITUDE)
+        return load_fastest(self.network_files(parts.ALTITUDE), threads=self.threads)
 
     @cached_property
     def altitude_classes(self) -> NDArray[np.float32] | None:
@@ -104,7 +110,7 @@ class Bundle:
     @cached_property
     def place_network(self) -> Network:
         """From a photo at canonical scale to its raw embedding."""
-        return load_network(self.path / parts.PLACE)
+        return load_fastest(self.network_files(parts.PLACE), threads=self.threads)
 
     @cached_property
     def prototypes(self) -> NDArray[np.float16]:
@@ -186,7 +192,15 @@ class Bundle:
 
     @cached_property
     def _matcher_network(self) -> Network | None:
-        return load_network(self.path / parts.MATCHER) if self.matcher_name == "xfeat" else None
+        if self.matcher_name != "xfeat":
+            return None
+        return load_fastest(self.network_files(parts.MATCHER), threads=self.threads)
+
+    def network_files(self, name: str) -> NetworkFiles:
+        """A network's file, the same in eight bits where the bundle has it, and a name for both."""
+        listed, eight_bit = self.manifest["parts"], parts.eight_bit(name)
+        there = self.path / eight_bit if eight_bit in listed else None
+        return NetworkFiles(self.path / name, there, listed.get(name, {}).get("sha256", ""))
 
     def _array(self, name: str, *, dtype: type = np.float16, rows: int | None = None) -> NDArray[Any]:
         try:
