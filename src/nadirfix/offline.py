@@ -15,6 +15,7 @@ from nadirfix.bundle import Bundle, References, parts
 from nadirfix.bundle.describe import (
     Lookout,
     describe_references,
+    index_cells,
     mean_directions,
     save_array,
     whiten_references,
@@ -83,6 +84,7 @@ def build_bundle(
     lookout = Lookout(texture, canonical, references, _size(recipe))
     _describe(work, lookout, progress, recipe.references)
     _prototypes(work, references)
+    index_cells(work, order, recipe.head)
     _matcher(work)
     about = put_in_eight_bits(lookout, recipe, work, {"altitude": about_altitude, "place": about_place})
     manifest = _manifest(recipe=recipe, texture=texture, grid=grid, order=order, about=about)

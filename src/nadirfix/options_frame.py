@@ -27,7 +27,7 @@ class QuantiseOptions:
     """How networks are put into eight bits when a bundle is built."""
 
     views: int = 48  # of the map, to measure ranges and to compare; 0: networks stay as they are
-    likeness: float = 0.985  # cosine of both forms' answers at the 5th percentile, below which it is left out
+    likeness: float = 0.99  # cosine of both forms' answers at the 5th percentile, below which it is left out
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.image.crop import Canonical
 from nadirfix.options import Recipe
 from nadirfix.options_verify import FeatureOptions
+from nadirfix.place.cell_index import CellIndex, index_names
 from nadirfix.place.classify import CellRanking, CellVoter
 from nadirfix.retrieval.whiten import Projection, unit
 from nadirfix.runtime import Network, NetworkFiles, load_fastest
@@ -121,7 +122,10 @@ class Bundle:
     def voter(self) -> CellVoter:
         """Tells how likely each cell is, from what its prototypes are made of."""
         borders = np.cumsum(self.order.sizes)[:-1]
-        return CellVoter(np.split(self.prototypes, borders), self.order, self.recipe.head)
+        tables, names = np.split(self.prototypes, borders), index_names(len(self.order.sizes))
+        listed = set(names) <= set(self.manifest["parts"])
+        index = CellIndex([self.path / name for name in names]) if listed else None
+        return CellVoter(tables, self.order, self.recipe.head, index=index)
 
     @cached_property
     def projection(self) -> Projection | None:

@@ -33,6 +33,9 @@ __all__ = ["Format", "locate"]
 #: What counts as a photo when a folder is given.
 _SUFFIXES = {".jpg", ".jpeg", ".jpe", ".png", ".tif", ".tiff", ".webp", ".jp2"}
 
+#: From so many photos on it is worth some seconds to find out how they are placed fastest.
+_MANY = 50
+
 Record = dict[str, Any]
 Write = Callable[[str], object]
 
@@ -91,6 +94,8 @@ def locate(
     expanded = _expanded(photos)
     workers = _workers(expanded, explain_in)
     settings = {"camera": taken_with, "options": options, **known}
+    if len(expanded) >= _MANY:
+        _find_fastest(bundle, quiet=quiet)
     place = _placer(bundle, explain_in, threads=1 if workers > 1 else 0, **settings)
     # Taken before the progress bar is drawn: the bar catches what is printed and sends it to stderr.
     with _sink(out, overwrite=overwrite) as write, progress_bar(quiet) as progress:
@@ -103,6 +108,18 @@ def locate(
 def _workers(photos: list[str], explain_in: Path | None) -> int:
     """How many photos are placed at once: one on every core; explanations are drawn one by one."""
     return 1 if explain_in is not None else min(cores(), len(photos))
+
+
+def _find_fastest(bundle: Path, *, quiet: bool) -> None:
+    """Before many photos: which library is fastest here, if this machine does not know yet."""
+    from nadirfix.bundle import Bundle
+    from nadirfix.bundle.backends import find_fastest, is_known
+
+    opened = Bundle.load(bundle)
+    if is_known(opened):
+        return
+    remark("measuring, once, which library runs this bundle's networks fastest here", quiet=quiet)
+    find_fastest(opened)
 
 
 def _placer(bundle: Path, explain_in: Path | None, *, threads: int, **settings: Any) -> Callable[[str], Fix]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import os
 import platform
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
+from nadirfix.errors import OutputError
 from nadirfix.output import atomic_file
 from nadirfix.runtime.openvino import openvino_is_here
 
@@ -75,12 +77,13 @@ def remembered_way(files: NetworkFiles) -> Way | None:
 
 
 def remember(files: NetworkFiles, way: Way, measured: dict[str, Any]) -> None:
-    """Keep what was measured for this network on this machine."""
-    path = cache_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Keep what was measured for this network on this machine; a cache that cannot be written is none."""
     table = {**_read(), _key(files): {**_told(way), "measured": measured}}
-    with atomic_file(path, overwrite=True) as scratch:
-        scratch.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    text = json.dumps(table, indent=1, sort_keys=True) + "\n"
+    with suppress(OSError, OutputError):
+        cache_file().parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(cache_file(), overwrite=True) as scratch:
+            scratch.write_text(text, encoding="utf-8")
 
 
 def cache_file() -> Path:
