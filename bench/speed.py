@@ -1,10 +1,11 @@
 """How much faster ``locate`` is than the same method done in the straightforward way, and whether both agree.
 
-python bench/speed.py [--weights FOLDER] [--photos 40] [--recipes paper standard]
+python bench/speed.py [--weights FOLDER] [--photos 40] [--recipes paper standard] [--cache FOLDER]
 
 Same photos (100 to 700 m), same weights, same references, one process, photo by photo in turns. ``paper`` has
 a random start (its altitude network ImageNet weights, where there are some), statistics and altitude classes
-taken from views of the map: it is timed and compared, and says nothing about accuracy. ``standard`` takes ImageNet weights from the folder; without one it is left out.
+taken from views of the map: it is timed and compared, and says nothing about accuracy. ``standard`` takes
+ImageNet weights from the folder; without one it is left out.
 """
 
 from __future__ import annotations
@@ -64,9 +65,10 @@ def main() -> None:
     given = arguments()
     torch.set_num_threads(cores())
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_world(folder / "world", size_m=SIDE_M, gsd_m=GSD_M, seed=given.seed)
-        photos = take_photos(folder / "world" / "new.tif", given)
+        folder = Path(given.cache or name)
+        if not (folder / "world" / "new.tif").exists():
+            write_world(folder / "world", size_m=SIDE_M, gsd_m=GSD_M, seed=given.seed)
+        photos = take_photos(folder, given)
         say(f"{len(photos)} photos")
         results: dict[str, Any] = {"seed": given.seed, "photos": len(photos), "photo": DEFAULT_CAMERA.spec}
         for recipe in given.recipes:
@@ -84,14 +86,18 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--recipes", nargs="+", default=["paper", "standard"])
     options.add_argument("--weights", default=os.environ.get("NADIRFIX_WEIGHTS", ""))
     options.add_argument("--photos", type=int, default=40)
+    options.add_argument("--cache", default="", help="keep world, photos and bundles here for another run")
     options.add_argument("--seed", type=int, default=0)
     return options.parse_args()
 
 
-def take_photos(path: Path, given: argparse.Namespace) -> list[bytes]:
+def take_photos(folder: Path, given: argparse.Namespace) -> list[bytes]:
     """Full-size photos spread evenly over the range of altitudes, with a camera's noise."""
+    kept = folder / f"photos-{given.photos}-{given.seed}"
+    if kept.exists():
+        return [file.read_bytes() for file in sorted(kept.iterdir())]
     draw, taken = np.random.default_rng(given.seed), []
-    with GeoMap.open(path) as ground:
+    with GeoMap.open(folder / "world" / "new.tif") as ground:
         for altitude_m in np.linspace(100, 699, given.photos + WARM_UP):
             room = max(0.0, SIDE_M / 2 - 0.9 * altitude_m)
             center = ground.center.moved(*draw.uniform(-room, room, 2))
@@ -101,8 +107,10 @@ def take_photos(path: Path, given: argparse.Namespace) -> list[bytes]:
             noisy = shown.pixels + draw.normal(0, 2, shown.pixels.shape)
             pixels = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
             taken.append(encode_jpeg(pixels, DEFAULT_CAMERA, quality=95, pose=None))
-    order = draw.permutation(len(taken))
-    return [taken[i] for i in order]
+    kept.mkdir()
+    for number, i in enumerate(draw.permutation(len(taken))):
+        (kept / f"{number:04d}.jpg").write_bytes(taken[i])
+    return [file.read_bytes() for file in sorted(kept.iterdir())]
 
 
 def one_recipe(name: str, folder: Path, photos: list[bytes], given: argparse.Namespace) -> dict[str, Any]:
@@ -136,12 +144,14 @@ def both_paths(name: str, folder: Path, given: argparse.Namespace) -> tuple[Bund
     target, world = folder / f"{name}.nadir", folder / "world" / "old.tif"
     before = networks.build_altitude_network, networks.build_place_network
     if name == "paper":
-        rough = Bundle.load(build_bundle(world, folder / "rough.nadir", recipe=without_networks(recipe)).path)
+        rough = Bundle.load(
+            build_bundle(world, folder / "rough.nadir", recipe=without_networks(recipe), resume=True).path
+        )
         made = settled(recipe, rough)
         networks.build_altitude_network = ready(made, "altitude")
         networks.build_place_network = ready(made, "place")
     try:
-        bundle = build_bundle(world, target, recipe=recipe)
+        bundle = build_bundle(world, target, recipe=recipe, resume=True)
     finally:
         networks.build_altitude_network, networks.build_place_network = before
     if name != "paper":

@@ -62,7 +62,7 @@ class _Spared:
 
 
 def _attempts(plain: Path) -> Iterator[_Spared]:
-    """Ever more layers spared, those first that ask for it: what is lost early is lost to all that follows."""
+    """Ever more layers spared, the early ones first: what is lost there is lost to all that follow."""
     import onnx
 
     graph = onnx.load(plain).graph
