@@ -44,7 +44,7 @@ def locate(
     open_parts(bundle, options)
     watch = Stopwatch()
     with watch.stage("decode"):
-        shot = read_shot(photo, camera, bundle, options)
+        shot = read_shot(photo, camera, bundle, options, altitude_m=altitude_m)
     with watch.stage("altitude"):
         height = height_of(shot, bundle, altitude_m, options)
     with watch.stage("crop"):
@@ -74,7 +74,15 @@ def locate(
     )
     height = replace(height, sigma_m=altitude_sigma_m)
     answer = confirmed(fix, shot, height, bundle, options=options, watch=watch)
-    return replace(answer, timings_ms=watch.timings_ms())
+    return replace(_at_its_own_pixels(answer, shot), timings_ms=watch.timings_ms())
+
+
+def _at_its_own_pixels(fix: Fix, shot: Shot) -> Fix:
+    """The fix with the ground sampling distance of the photo as it was taken, however it was decoded."""
+    if shot.reduced == 1 or fix.gsd_m is None:
+        return fix
+    others = tuple(_at_its_own_pixels(other, shot) for other in fix.hypotheses)
+    return replace(fix, gsd_m=fix.gsd_m / shot.reduced, hypotheses=others)
 
 
 def open_parts(bundle: Bundle, options: LocateOptions) -> None:
