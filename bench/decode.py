@@ -2,8 +2,8 @@
 
 python bench/decode.py [--made 100] [--photos FOLDER...] [--bundle B] [--limit 300]
 
-Photos of 4096 × 3072 pixels are drawn from a procedural world and its bundle made, unless both are given. Each
-photo goes both ways in turn through the bundle's own altitude network; what is compared is the class.
+Photos of 4096 × 3072 pixels are drawn from a procedural world and its bundle made, unless both are given.
+Each photo goes both ways in turn through the bundle's own altitude network; what is compared is the class.
 """
 
 from __future__ import annotations

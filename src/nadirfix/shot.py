@@ -62,11 +62,12 @@ def read_shot(
 
     A large photo is decoded no finer than anything here looks at it, from the altitude given or any other.
     """
-    chosen = choose_camera(read_tags(photo), explicit=given, nominal=bundle.camera)
+    tags = read_tags(photo)
+    _check_size(tags.width_px, tags.height_px, options)
+    chosen = choose_camera(tags, explicit=given, nominal=bundle.camera)
     camera = chosen.camera
     fineness = Fineness((camera.width_px, camera.height_px), _least_px(camera, bundle, options, altitude_m))
     pixels = decode(photo, max_pixels=options.max_pixels, fineness=fineness)
-    _check_size(pixels, options)
     reduced = _reduced(pixels, camera, fineness)
     seen = camera.resized(camera.width_px // reduced, camera.height_px // reduced) if reduced > 1 else camera
     return Shot(pixels, seen, chosen.warnings + _size_warnings(pixels, bundle), reduced)
@@ -122,8 +123,7 @@ def planes(picture: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.moveaxis(picture, -1, 0)
 
 
-def _check_size(pixels: NDArray[np.uint8], options: LocateOptions) -> None:
-    height_px, width_px = pixels.shape[:2]
+def _check_size(width_px: int, height_px: int, options: LocateOptions) -> None:
     if min(height_px, width_px) < options.min_side_px:
         raise InputError(
             "photo.too_small",
