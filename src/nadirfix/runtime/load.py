@@ -7,7 +7,7 @@ from pathlib import Path
 from nadirfix.errors import BundleError
 from nadirfix.runtime.network import Network
 from nadirfix.runtime.onnx import OnnxNetwork
-from nadirfix.runtime.ways import NetworkFiles, Way, remembered_way, usual_way
+from nadirfix.runtime.ways import NetworkFiles, Way, remembered_way
 
 __all__ = ["load_fastest", "load_network", "load_way"]
 
@@ -22,8 +22,8 @@ def load_network(path: Path, *, threads: int = _EVERY_CORE) -> Network:
 
 
 def load_fastest(files: NetworkFiles, *, threads: int = _EVERY_CORE) -> Network:
-    """The network, run in the way found fastest on this machine; the usual one where nobody has measured."""
-    return load_way(files, remembered_way(files) or usual_way(files), threads=threads)
+    """The network, run in the way found fastest on this machine; in single precision where nobody has measured."""
+    return load_way(files, remembered_way(files) or Way(), threads=threads)
 
 
 def load_way(files: NetworkFiles, way: Way, *, threads: int = _EVERY_CORE) -> Network:

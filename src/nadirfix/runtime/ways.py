@@ -1,8 +1,8 @@
 """The ways a network can be run here: which library, in which precision.
 
 Which of them is fastest depends on the processor and not on the bundle: it is found out once on each machine
-(``runtime.probe``) and kept in the user's cache. Until then ONNX Runtime runs the eight-bit form where there
-is one.
+(``runtime.probe``) and kept in the user's cache. Until then ONNX Runtime runs networks in single precision:
+eight bits are faster on some processors and for some networks only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nadirfix.errors import OutputError
 from nadirfix.output import atomic_file
 from nadirfix.runtime.openvino import openvino_is_here
 
-__all__ = ["NetworkFiles", "Way", "cache_file", "possible_ways", "remember", "remembered_way", "usual_way"]
+__all__ = ["NetworkFiles", "Way", "cache_file", "possible_ways", "remember", "remembered_way"]
 
 #: Where the cache lies; set it to keep it elsewhere.
 CACHE_VARIABLE = "NADIRFIX_CACHE"
@@ -60,11 +60,6 @@ def possible_ways(files: NetworkFiles) -> list[Way]:
         ways += [Way("openvino"), Way("openvino", "bfloat16")]
         ways += [Way("openvino", "eight_bit")] if files.eight_bit is not None else []
     return ways
-
-
-def usual_way(files: NetworkFiles) -> Way:
-    """What runs a network as long as nobody has measured."""
-    return Way() if files.eight_bit is None else Way(precision="eight_bit")
 
 
 def remembered_way(files: NetworkFiles) -> Way | None:
