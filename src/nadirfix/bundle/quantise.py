@@ -28,6 +28,8 @@ __all__ = ["quantise"]
 
 #: Kinds of layers that are put into eight bits; all others are cheap, or sums that need their digits.
 _KINDS = ("Conv", "MatMul", "Gemm")
+#: How the library marks a network that is ready to be quantised.
+_PREPARED = ("onnx.quant.pre_process", "onnxruntime.quant")
 
 
 def quantise(source: Path, target: Path, examples: Floats, options: QuantiseOptions) -> dict[str, Any]:
@@ -88,6 +90,7 @@ def _groups(node: onnx.NodeProto) -> int:
 
 def _simplified(source: Path, target: Path) -> None:
     """The network with its constants worked out and normalisations folded into layers."""
+    import onnx
     import onnxruntime
 
     settings = onnxruntime.SessionOptions()
@@ -95,6 +98,10 @@ def _simplified(source: Path, target: Path) -> None:
     settings.optimized_model_filepath = str(target)
     settings.log_severity_level = 3
     onnxruntime.InferenceSession(str(source), settings, providers=["CPUExecutionProvider"])
+    model = onnx.load(target)
+    note = model.metadata_props.add()  # or the library asks on every call for just what was done here
+    note.key, note.value = _PREPARED
+    onnx.save(model, target)
 
 
 def _quantised(plain: Path, target: Path, told: Floats, spared: Sequence[str]) -> None:

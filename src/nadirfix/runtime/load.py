@@ -22,7 +22,7 @@ def load_network(path: Path, *, threads: int = _EVERY_CORE) -> Network:
 
 
 def load_fastest(files: NetworkFiles, *, threads: int = _EVERY_CORE) -> Network:
-    """The network, run in the way found fastest on this machine; in single precision where nobody has measured."""
+    """The network, run in the way found fastest here; in single precision where nobody has measured."""
     return load_way(files, remembered_way(files) or Way(), threads=threads)
 
 
