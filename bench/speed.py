@@ -335,11 +335,12 @@ def cosine(photo: bytes, altitude_m: float, bundle: Bundle, answer: Answer) -> f
 
 
 START = """
-import json, resource, sys, time
+import json, sys, time
 began = time.perf_counter()
 {body}
 spent_s = time.perf_counter() - began
-print(json.dumps(dict(s=spent_s, mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)))
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps(dict(s=spent_s, mb=int(peak.split()[1]) / 1024)))
 """
 BARE = "import numpy, cv2, onnxruntime, faiss"
 COLD = """

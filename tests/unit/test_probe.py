@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from nadirfix.options import RECIPES
 from nadirfix.runtime import NetworkFiles, load_fastest
 from nadirfix.runtime.onnx import OnnxNetwork
-from nadirfix.runtime.probe import fastest_way
+from nadirfix.runtime.probe import fastest_way, same_best
 from nadirfix.runtime.shipped import shipped_network
 from nadirfix.runtime.ways import Way, cache_file, possible_ways, remembered_way
 
@@ -102,3 +103,23 @@ def test_openvino_says_what_onnx_runtime_says(files: NetworkFiles, examples: np.
     assert np.array_equal(network.run(examples[:1]).shape, (1, wanted.shape[1]))
     with pytest.raises(ValueError, match="inputs of shape"):
         network.run(examples[:, :, :50])
+
+
+def test_openvino_answers_several_threads_at_once(files: NetworkFiles, examples: np.ndarray) -> None:
+    pytest.importorskip("openvino")
+    from nadirfix.runtime.openvino import OpenVinoNetwork
+
+    network = OpenVinoNetwork(files.single, threads=1)
+    alone = [network.run(examples[i : i + 1]) for i in range(3)]
+    asked = [i % 3 for i in range(24)]
+    with ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(lambda i: network.run(examples[i : i + 1]), asked))
+    for i, answer in zip(asked, said, strict=True):
+        np.testing.assert_allclose(answer, alone[i], rtol=1e-5, atol=1e-5)
+
+
+def test_of_scores_only_the_best_counts() -> None:
+    wanted = np.array([[1.0, 3.0, 2.0], [5.0, 0.0, 1.0]], np.float32)
+    assert same_best(wanted * [1, 1, 1.4], wanted) == 1.0
+    assert same_best(wanted * [1, 1, 1.6], wanted) == 0.5
+    assert same_best(wanted[:1], wanted) == -1.0

@@ -15,7 +15,7 @@ from nadirfix.runtime.ways import remembered_way
 
 __all__ = ["find_fastest", "is_known"]
 
-_VIEWS = QuantiseOptions(views=8)
+_VIEWS = QuantiseOptions(views=12)
 _STAGE = "trying which library is fastest here"
 
 
@@ -34,7 +34,8 @@ def find_fastest(bundle: Bundle, progress: Progress = quiet) -> dict[str, str]:
         {parts.ALTITUDE: altitude_examples, parts.PLACE: place_examples}.items()
     ):
         progress(_STAGE, done, 2)
-        way = fastest_way(bundle.network_files(part), shown(lookout, recipe))
+        scores = part == parts.ALTITUDE and bundle.altitude_classes is None
+        way = fastest_way(bundle.network_files(part), shown(lookout, recipe), scores=scores)
         found[part] = f"{way.library}, {way.precision}"
     progress(_STAGE, 2, 2)
     return found

@@ -55,7 +55,8 @@ def _one(part: str, examples: Callable[[], Floats], recipe: Recipe, work: Work) 
     if len(shown) < _FEWEST:
         return {"kept": False, "why": f"only {len(shown)} views fit on the map"}
     target = work.part(parts.eight_bit(part))
-    return work.write_note(note, quantise(work.part(part), target, shown, recipe.quantise))
+    scores = part == parts.ALTITUDE and not work.part(parts.ALTITUDE_CLASSES).exists()
+    return work.write_note(note, quantise(work.part(part), target, shown, recipe.quantise, scores=scores))
 
 
 def place_examples(lookout: Lookout, recipe: Recipe) -> Floats:

@@ -19,7 +19,7 @@ from nadirfix.options_frame import QuantiseOptions
 from nadirfix.output import atomic_file
 from nadirfix.runtime import load_network
 from nadirfix.runtime.network import Floats
-from nadirfix.runtime.probe import likeness
+from nadirfix.runtime.probe import SAME_ENOUGH, likeness, same_best
 
 if TYPE_CHECKING:
     import onnx
@@ -32,13 +32,16 @@ _KINDS = ("Conv", "MatMul", "Gemm")
 _PREPARED = ("onnx.quant.pre_process", "onnxruntime.quant")
 
 
-def quantise(source: Path, target: Path, examples: Floats, options: QuantiseOptions) -> dict[str, Any]:
+def quantise(
+    source: Path, target: Path, examples: Floats, options: QuantiseOptions, *, scores: bool = False
+) -> dict[str, Any]:
     """Write a network in eight bits, if it still says the same; what there is to say about it.
 
     Half of the examples (inputs of the network) tell what its numbers range over, the others whether it still
-    says the same.
+    says the same. Where it gives ``scores`` of classes, all are asked whether the best is still the same.
     """
-    told, asked = examples[0::2], examples[1::2]
+    told, asked = examples[0::2], examples if scores else examples[1::2]
+    compare, enough = (same_best, SAME_ENOUGH) if scores else (likeness, options.likeness)
     wanted = _answers(source, asked)
     about: dict[str, Any] = {"views": len(examples), "kept": False}
     with tempfile.TemporaryDirectory() as name:
@@ -46,9 +49,9 @@ def quantise(source: Path, target: Path, examples: Floats, options: QuantiseOpti
         _simplified(source, plain)
         for spared in _attempts(plain):
             _quantised(plain, narrow, told, spared.layers)
-            like = likeness(_answers(narrow, asked), wanted)
+            like = compare(_answers(narrow, asked), wanted)
             about |= {"likeness": round(like, 5), "single_precision": spared.name}
-            if like >= options.likeness:
+            if like >= enough:
                 with atomic_file(target, overwrite=True) as scratch:
                     scratch.write_bytes(narrow.read_bytes())
                 return {**about, "kept": True}

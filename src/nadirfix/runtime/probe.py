@@ -23,10 +23,11 @@ from nadirfix.runtime.load import load_way
 from nadirfix.runtime.network import Floats
 from nadirfix.runtime.ways import NetworkFiles, Way, possible_ways, remember
 
-__all__ = ["Trial", "fastest_way", "likeness"]
+__all__ = ["SAME_ENOUGH", "Trial", "fastest_way", "likeness", "same_best"]
 
-#: What a way's answers must have in common with single precision, as a cosine at the 5th percentile.
-LIKE_ENOUGH = 0.98
+#: What a way's answers must have in common with single precision, as a cosine at the 5th percentile; and how
+#: often the best score must be that of the same class, where answers are scores.
+LIKE_ENOUGH, SAME_ENOUGH = 0.98, 0.97
 _TURNS = 5
 _LIMIT_S = 60.0
 
@@ -41,14 +42,20 @@ class Trial:
     why_not: str | None = None
 
 
-def fastest_way(files: NetworkFiles, examples: Floats, *, ways: Sequence[Way] | None = None) -> Way:
-    """Measure all ways on these inputs, keep the result for this machine, and say which is fastest."""
+def fastest_way(
+    files: NetworkFiles, examples: Floats, *, scores: bool = False, ways: Sequence[Way] | None = None
+) -> Way:
+    """Measure all ways on these inputs, keep the result for this machine, and say which is fastest.
+
+    Of ``scores`` only the best counts; of anything else, all of it.
+    """
     trials = [_tried(files, way, examples) for way in ways or possible_ways(files)]
     wanted = trials[0].outputs
     if wanted is None:  # not even the usual way runs: whoever opens the network will be told why
         return trials[0].way
-    like = {t.way: likeness(t.outputs, wanted) for t in trials if t.outputs is not None}
-    sound = [t for t in trials if t.median_ms is not None and like[t.way] >= LIKE_ENOUGH]
+    compare, enough = (same_best, SAME_ENOUGH) if scores else (likeness, LIKE_ENOUGH)
+    like = {t.way: compare(t.outputs, wanted) for t in trials if t.outputs is not None}
+    sound = [t for t in trials if t.median_ms is not None and like[t.way] >= enough]
     best = min(sound, key=lambda t: t.median_ms or 0.0).way
     remember(files, best, {_name(t.way): _about(t, like.get(t.way)) for t in trials})
     return best
@@ -60,6 +67,13 @@ def likeness(said: Floats, wanted: Floats) -> float:
         return -1.0
     lengths = np.linalg.norm(said, axis=1) * np.linalg.norm(wanted, axis=1)
     return float(np.percentile((said * wanted).sum(axis=1) / np.maximum(lengths, 1e-12), 5))
+
+
+def same_best(said: Floats, wanted: Floats) -> float:
+    """How often both sets of scores have the same best one."""
+    if said.shape != wanted.shape or not np.isfinite(said).all():
+        return -1.0
+    return float((said.argmax(axis=1) == wanted.argmax(axis=1)).mean())
 
 
 def _tried(files: NetworkFiles, way: Way, examples: Floats) -> Trial:
