@@ -24,7 +24,7 @@ from record import record
 
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.options import HeadOptions
-from nadirfix.place.cell_index import MANY_CELLS, CellIndex, build_cell_index, index_names
+from nadirfix.place.cell_index import MANY_CELLS, MOST_CELLS, CellIndex, build_cell_index, index_names
 from nadirfix.place.classify import CellVoter
 from nadirfix.retrieval.index import ReferenceIndex
 
@@ -144,7 +144,7 @@ def searched(folder: Path, references: int) -> dict[str, Any]:
     timed(queries, every, index, order)
     by_all, wanted = timed(queries, every, index, order)
     shared = [len(set(a) & set(b)) for a, b in zip(found, wanted, strict=True)]
-    chosen = by_graph if len(order) >= MANY_CELLS else by_all
+    chosen = by_graph if MANY_CELLS <= len(order) <= MOST_CELLS else by_all
     return {
         "open_s": round(opened_s, 2),
         "classify_all_ms": by_all[0],

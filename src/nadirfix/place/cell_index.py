@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MANY_CELLS", "CellIndex", "build_cell_index", "index_names"]
+__all__ = ["MANY_CELLS", "MOST_CELLS", "CellIndex", "build_cell_index", "index_names"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 #: Cells from which the graph is faster than comparing with all: measured on two cores, with room to spare.
 MANY_CELLS = 5_000
+#: Cells beyond which a walk loses its way too often: ten times as many, and four photos in ten miss one of
+#: their three cells. Then all are compared again, or the map is cut into sheets.
+MOST_CELLS = 40_000
 #: Neighbours of each prototype in the graph, and how many are kept in mind while it is built and walked.
 _LINKS, _BUILD_WIDTH, _WALK_WIDTH = 16, 80, 32
 #: Cells of each group that are brought back.
