@@ -8,7 +8,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.nadirfix-installed
 PAGE := src/nadirfix/serve/page/index.html
 NPM := npm --prefix web --loglevel=error
-BENCHES := $(filter-out bench/record.py,$(wildcard bench/*.py))
+HELPERS := bench/record.py bench/plain.py bench/gpu_path.py bench/gpu_decode.py bench/gpu_verify.py
+BENCHES := $(filter-out $(HELPERS),$(wildcard bench/*.py))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup page demo figures picture check test long bench clean

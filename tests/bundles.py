@@ -16,6 +16,7 @@ from nadirfix.camera import Camera
 from nadirfix.options import (
     BinOptions,
     NetworkOptions,
+    QuantiseOptions,
     Recipe,
     ReferenceOptions,
     TrainOptions,
@@ -38,6 +39,7 @@ RECIPE = Recipe(
     camera=CAMERA,
     bins=BinOptions(max_m=200.0),
     references=ReferenceOptions(headings=4),
+    quantise=QuantiseOptions(views=0),
     altitude_network=NetworkOptions(input="spectrum", width_px=64, height_px=48, **_NETWORK),
     place_network=NetworkOptions(width_px=64, height_px=64, **_NETWORK),
     altitude_training=_TRAINING,
@@ -57,6 +59,8 @@ max_m = 200.0
 headings = 4
 whiten_dims = 0
 whiten_power = 1.0
+[quantise]
+views = 0
 [altitude_network]
 width_px = 64
 height_px = 48

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nadirfix.altitude.levels import KnownAltitude, likely_altitudes
-from nadirfix.options import LocateOptions
+from nadirfix.options import LocateOptions, RenderOptions
 from nadirfix.options_frame import VoteOptions
 from nadirfix.retrieval.hypotheses import Scale, hypotheses
 from nadirfix.shot import Height, Shot, estimate_height
@@ -41,7 +41,8 @@ def confirmed(
 
     if detector is None:
         return _moved(fix, voted(votes)[0], shot)
-    ground, camera = bundle.texture, shot.camera
+    ground = bundle.texture.rendered_with(RenderOptions(supersample=asked.supersample))
+    camera = shot.camera
     compare = Comparison(shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch)
     verdict = decide(quick_then_all(voted, votes, asked), compare, asked)
     told = verified_fix(fix, verdict, camera, map_gsd_m=ground.gsd_m, options=asked)

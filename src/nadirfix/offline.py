@@ -15,10 +15,12 @@ from nadirfix.bundle import Bundle, References, parts
 from nadirfix.bundle.describe import (
     Lookout,
     describe_references,
+    index_cells,
     mean_directions,
     save_array,
     whiten_references,
 )
+from nadirfix.bundle.eight_bits import put_in_eight_bits
 from nadirfix.bundle.recipes import recipe_in_manifest
 from nadirfix.bundle.references import write_references
 from nadirfix.bundle.shipped import ShippedNetworks, Surroundings, learns, shipped_altitude, shipped_place
@@ -82,8 +84,9 @@ def build_bundle(
     lookout = Lookout(texture, canonical, references, _size(recipe))
     _describe(work, lookout, progress, recipe.references)
     _prototypes(work, references)
+    index_cells(work, order, recipe.head)
     _matcher(work)
-    about = {"altitude": about_altitude, "place": about_place}
+    about = put_in_eight_bits(lookout, recipe, work, {"altitude": about_altitude, "place": about_place})
     manifest = _manifest(recipe=recipe, texture=texture, grid=grid, order=order, about=about)
     work.finish({**manifest, "counts": _counts(chosen, references, order)})
     return Bundle.load(target)

@@ -21,7 +21,7 @@ from nadirfix.types import Candidates, Fix
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
 
-__all__ = ["locate"]
+__all__ = ["locate", "open_parts"]
 
 _USUAL = LocateOptions()
 
@@ -41,10 +41,10 @@ def locate(
     ground that is given is believed; otherwise it is read from the picture. With ``options.votes`` the whole
     frame votes, and a deviation of the given altitude is weighed against what the picture shows.
     """
-    _open_parts(bundle, options)
+    open_parts(bundle, options)
     watch = Stopwatch()
     with watch.stage("decode"):
-        shot = read_shot(photo, camera, bundle, options)
+        shot = read_shot(photo, camera, bundle, options, altitude_m=altitude_m)
     with watch.stage("altitude"):
         given = Height(altitude_m, sigma_m=altitude_sigma_m)
         height = height_of(shot, bundle, given, options)
@@ -74,10 +74,18 @@ def locate(
         warnings=shot.warnings + height.warnings,
     )
     answer = confirmed(fix, shot, height, bundle, options=options, watch=watch)
-    return replace(answer, timings_ms=watch.timings_ms())
+    return replace(_at_its_own_pixels(answer, shot), timings_ms=watch.timings_ms())
 
 
-def _open_parts(bundle: Bundle, options: LocateOptions) -> None:
+def _at_its_own_pixels(fix: Fix, shot: Shot) -> Fix:
+    """The fix with the ground sampling distance of the photo as it was taken, however it was decoded."""
+    if shot.reduced == 1 or fix.gsd_m is None:
+        return fix
+    others = tuple(_at_its_own_pixels(other, shot) for other in fix.hypotheses)
+    return replace(fix, gsd_m=fix.gsd_m / shot.reduced, hypotheses=others)
+
+
+def open_parts(bundle: Bundle, options: LocateOptions) -> None:
     """Bring in what every photo needs, so that the first one's timings are like the others'."""
     import faiss  # noqa: F401
 

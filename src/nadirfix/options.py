@@ -12,7 +12,7 @@ from typing import Literal
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.errors import InputError
-from nadirfix.options_frame import FitOptions, VoteOptions
+from nadirfix.options_frame import FitOptions, QuantiseOptions, VoteOptions
 from nadirfix.options_train import AugmentOptions, ContrastOptions, TrainOptions
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.settings import changed, read_table
@@ -26,6 +26,7 @@ __all__ = [
     "HeadOptions",
     "LocateOptions",
     "NetworkOptions",
+    "QuantiseOptions",
     "Recipe",
     "ReferenceOptions",
     "RenderOptions",
@@ -170,6 +171,7 @@ class Recipe:
     contrast: ContrastOptions = field(default_factory=ContrastOptions)
     fit: FitOptions = field(default_factory=FitOptions)
     texture: TextureOptions = field(default_factory=TextureOptions)
+    quantise: QuantiseOptions = field(default_factory=QuantiseOptions)
     altitude_network: NetworkOptions = _SHIPPED_ALTITUDE
     place_network: NetworkOptions = field(default_factory=lambda: NetworkOptions(aggregator="gem"))
     altitude_training: TrainOptions = field(default_factory=TrainOptions)
@@ -217,6 +219,7 @@ RECIPES: dict[str, Recipe] = {
     "standard": Recipe(name="standard"),
     "tiny": Recipe(
         name="tiny", references=ReferenceOptions(), fit=FitOptions(views=400),
+        quantise=QuantiseOptions(views=0),
         place_network=NetworkOptions(
             width_px=112, height_px=112, encoder="small", weights="random", start="tiny-place",
             mix_blocks=2, mix_channels=64,

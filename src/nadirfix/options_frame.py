@@ -1,4 +1,4 @@
-"""Settings beyond the published method: altitude classes fitted to a map, votes of the whole frame.
+"""Settings beyond the published method: classes fitted to a map, eight bits, votes of the whole frame.
 
 With ``options``, the only home of defaults.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from nadirfix.errors import InputError
 
-__all__ = ["FitOptions", "VoteOptions"]
+__all__ = ["FitOptions", "QuantiseOptions", "VoteOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,14 @@ class FitOptions:
     noise_levels: float = 1.5  # largest deviation of noise, in grey levels of the picture the network sees
     penalty: float = 1.0  # how much large weights cost
     seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantiseOptions:
+    """How networks are put into eight bits when a bundle is built."""
+
+    views: int = 48  # of the map, to measure ranges and to compare; 0: networks stay as they are
+    likeness: float = 0.99  # cosine of both forms' answers at the 5th percentile, below which it is left out
 
 
 @dataclass(frozen=True, kw_only=True)

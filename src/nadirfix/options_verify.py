@@ -40,6 +40,7 @@ class VerifyOptions:
     width_px: int = 512  # the photo is looked at this wide, or as fine as the map is
     width_step_px: int = 64
     finest_map: float = 0.75  # the photo is looked at no finer than this many map pixels
+    supersample: int = 1  # samples of the map per pixel and axis: three cost as much as all matching
     reach_m: float = 35.0  # how far off a hypothesis may be
     second_reach: float = 0.04  # around the second look, as a share of the photo's width
     valid_share: float = 0.25  # share of the view that must lie on the map

@@ -21,7 +21,7 @@ LAYERS = [
         "output",
         "manifest",
     }
-    | {"formats", "line", "settings", "stopwatch", "weights"},
+    | {"ahead", "formats", "line", "settings", "stopwatch", "weights"},
     {"geo", "image"},
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},

@@ -17,10 +17,12 @@ from sklearn.decomposition import PCA
 
 from nadirfix.bundle import Bundle
 from nadirfix.bundle.describe import Lookout
-from nadirfix.bundle.parts import MANIFEST, read_manifest, write_manifest
+from nadirfix.bundle.parts import FORMAT, MANIFEST, read_manifest, write_manifest
 from nadirfix.offline import build_bundle
 from nadirfix.online import locate
-from nadirfix.options import NetworkOptions, load_recipe
+from nadirfix.options import NetworkOptions, QuantiseOptions, load_recipe
+from nadirfix.runtime import load_network
+from nadirfix.runtime.onnx import OnnxNetwork
 from nadirfix.types import View
 from tests.bundles import RECIPE, RECIPE_TOML, SIDE_M, photo_of, write_ground
 from tests.command import nadirfix
@@ -135,7 +137,8 @@ def test_without_training_networks_are_as_they_start(folder: Path, tmp_path: Pat
 @pytest.fixture(scope="module")
 def whitened(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     references = dataclasses.replace(RECIPE.references, whiten_dims=20)
-    recipe = dataclasses.replace(RECIPE, references=references, place_network=GEM)
+    narrow = QuantiseOptions(views=24, likeness=0.98)
+    recipe = dataclasses.replace(RECIPE, references=references, place_network=GEM, quantise=narrow)
     return build_bundle(folder / "map.tif", tmp_path_factory.mktemp("w") / "b.nadir", recipe=recipe)
 
 
@@ -166,7 +169,7 @@ def test_prototypes_are_whitened_too_and_name_a_reference_s_own_cell(whitened: B
 
 
 def test_a_projection_is_a_part_like_the_others(whitened: Bundle, tmp_path: Path) -> None:
-    assert whitened.manifest["format"] == 2 and "projection.npy" in whitened.manifest["parts"]
+    assert whitened.manifest["format"] == FORMAT and "projection.npy" in whitened.manifest["parts"]
     copy = Path(shutil.copytree(whitened.path, tmp_path / "c.nadir"))
     content = bytearray((copy / "projection.npy").read_bytes())
     content[-1] ^= 1
@@ -191,14 +194,25 @@ def test_a_bundle_from_before_projections_answers_as_it_did(folder: Path, tmp_pa
     np.testing.assert_allclose(then.describe(embedding), unit, rtol=1e-6)
 
 
+def test_networks_in_eight_bits_are_parts_that_say_the_same(whitened: Bundle) -> None:
+    for name, part in (("altitude", "altitude.onnx"), ("place", "place.onnx")):
+        about, files = whitened.manifest["networks"][name]["eight_bits"], whitened.network_files(part)
+        assert about["kept"] and files.eight_bit is not None
+        shape = OnnxNetwork(files.single, threads=1).input_shape
+        inputs = np.random.default_rng(0).uniform(20, 60, (4, *map(int, shape))).astype(np.float32)
+        one, other = (load_network(file).run(inputs) for file in (files.single, files.eight_bit))
+        cosine = (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+        assert cosine.min() > 0.9, "even on noise, which it was never shown"
+
+
 def test_twenty_square_kilometres_stay_under_two_hundred_megabytes(whitened: Bundle) -> None:
     """By arithmetic from a real bundle's parts: standard, a map of 0.5 m a pixel, texture included."""
     from nadirfix.nn.encoder import build_encoder
 
     sizes = {name: part["bytes"] for name, part in whitened.manifest["parts"].items()}
     assert set(sizes) == {
-        "texture.ntx", "altitude.onnx", "place.onnx", "prototypes.npy", "projection.npy", "descriptors.npy",
-        "references.parquet",
+        "texture.ntx", "altitude.onnx", "place.onnx", "altitude.int8.onnx", "place.int8.onnx",
+        "prototypes.npy", "projection.npy", "descriptors.npy", "references.parquet",
     }  # fmt: skip
     standard, count = load_recipe("standard"), len(whitened.references)
     assert sizes["descriptors.npy"] == count * whitened.descriptors.shape[1] * 2 + 128
@@ -210,7 +224,7 @@ def test_twenty_square_kilometres_stay_under_two_hundred_megabytes(whitened: Bun
         "descriptors": views * dims * 2,
         "references": views * sizes["references.parquet"] / count,
         "projection": (dims + 1) * 4 * 4096,
-        "networks": 2 * weights + 2e6,
+        "networks": (2 + 1) * weights + 3e6,  # two bytes a weight, and one in eight bits
     }
     print({name: f"{size / 1e6:.0f} MB" for name, size in wanted.items()})
     assert sum(wanted.values()) < 200e6

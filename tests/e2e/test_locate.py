@@ -219,7 +219,7 @@ def test_answers_reach_standard_output_while_a_bar_is_drawn(tiny_bundle: Path, p
 
 def test_answers_come_one_by_one(tiny_bundle: Path, photos: list[Path]) -> None:
     """When the second photo is looked at, the first one's line has left."""
-    from nadirfix.cli.locate import Format, _write_all
+    from nadirfix.cli.locate import Format, _answer, _write_all
 
     bundle = Bundle.load(tiny_bundle)
     written: list[str] = []
@@ -230,12 +230,13 @@ def test_answers_come_one_by_one(tiny_bundle: Path, photos: list[Path]) -> None:
         return locate(photo, bundle=bundle)
 
     paths = [str(photo) for photo in photos[:3]]
-    assert _write_all(paths, place, Format.JSONL, written.append, silent, quiet=True) == 0
+    answers = (_answer(path, place) for path in paths)
+    assert _write_all(answers, 3, Format.JSONL, written.append, silent, quiet=True) == 0
     assert seen == [0, 1, 2]
 
 
 def test_a_fault_of_our_own_stays_with_its_photo(tiny_bundle: Path, photos: list[Path]) -> None:
-    from nadirfix.cli.locate import Format, _write_all
+    from nadirfix.cli.locate import Format, _answer, _write_all
 
     bundle = Bundle.load(tiny_bundle)
     written: list[str] = []
@@ -246,7 +247,8 @@ def test_a_fault_of_our_own_stays_with_its_photo(tiny_bundle: Path, photos: list
         return locate(photo, bundle=bundle)
 
     asked = [str(photos[0]), "odd", "not-there.jpg", str(photos[1])]
-    assert _write_all(asked, place, Format.JSONL, written.append, silent, quiet=True) == 1
+    answers = (_answer(photo, place) for photo in asked)
+    assert _write_all(answers, 4, Format.JSONL, written.append, silent, quiet=True) == 1
     said = [json.loads(line) for line in written]
     assert [line["status"] for line in said] == ["fix", "error", "error", "fix"]
     assert [line["error"]["code"] for line in said[1:3]] == ["internal.error", "photo.missing"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import resource
 import struct
 import zlib
@@ -9,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image, ImageOps
 
 from nadirfix.errors import InputError
-from nadirfix.image.decode import decode
+from nadirfix.image.decode import Fineness, decode
 from tests.photos import corners, encoded
 
 LIMIT = 1_000_000
@@ -122,3 +123,72 @@ def test_claimed_size_is_refused_before_memory_is_spent(size: tuple[int, int]) -
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert code_of(png_header(*size), max_pixels=100_000_000) == "photo.too_large"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 50_000
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["JPEG", "MPO"])
+def test_jpeg_pixels_are_those_of_pillow_however_the_camera_was_held(kind: str, orientation: int) -> None:
+    small = np.random.default_rng(2).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    photo = Image.fromarray(small).resize((56, 37), Image.Resampling.BICUBIC)
+    tags = Image.Exif()
+    tags[ExifTags.Base.Orientation] = orientation
+    more = {"save_all": True, "append_images": [photo]} if kind == "MPO" else {}
+    file = io.BytesIO()
+    photo.save(file, kind, quality=90, exif=tags, **more)
+    expected = np.asarray(ImageOps.exif_transpose(Image.open(file)))
+    assert np.array_equal(decode(file.getvalue(), max_pixels=LIMIT), expected)
+
+
+@pytest.mark.parametrize("subsampling", [0, 1, 2])
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_jpeg_pixels_are_those_of_pillow_for_every_kind_of_colour(mode: str, subsampling: int) -> None:
+    small = np.random.default_rng(3).integers(0, 256, (6, 8, 3), dtype=np.uint8)
+    photo = Image.fromarray(small).resize((83, 61), Image.Resampling.BICUBIC).convert(mode)
+    file = io.BytesIO()
+    photo.save(file, "JPEG", quality=95, subsampling=subsampling, progressive=subsampling == 1)
+    expected = np.asarray(Image.open(file).convert("RGB"))
+    assert np.array_equal(decode(file.getvalue(), max_pixels=LIMIT), expected)
+
+
+def ground(width_px: int, height_px: int) -> np.ndarray:
+    """Detail at every scale, as ground has it."""
+    draw, total = np.random.default_rng(7), np.zeros((height_px, width_px, 3))
+    for octave in range(6):
+        coarse = draw.normal(0, 1, (-(-height_px >> octave) + 1, -(-width_px >> octave) + 1, 3))
+        fine = coarse.repeat(1 << octave, 0).repeat(1 << octave, 1)
+        total += 1.6**octave * fine[:height_px, :width_px]
+    return np.clip(128 + 40 * total / total.std(), 0, 255).astype(np.uint8)
+
+
+def jpeg(pixels: np.ndarray, orientation: int = 1) -> bytes:
+    tags, file = Image.Exif(), io.BytesIO()
+    tags[ExifTags.Base.Orientation] = orientation
+    Image.fromarray(pixels).save(file, "JPEG", quality=95, subsampling=0, exif=tags)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(("least", "factor"), [(97, 1), (96, 2), (49, 2), (48, 4), (25, 4), (24, 8)])
+def test_a_photo_is_decoded_no_finer_than_it_is_looked_at(least: int, factor: int) -> None:
+    """Each pixel is the mean of those it stands for, to a few grey levels."""
+    photo = jpeg(ground(256, 192))
+    whole = decode(photo, max_pixels=LIMIT).astype(np.float64)
+    small = decode(photo, max_pixels=LIMIT, fineness=Fineness((256, 192), (1, least)))
+    assert small.shape == (192 // factor, 256 // factor, 3)
+    means = whole.reshape(192 // factor, factor, 256 // factor, factor, 3).mean(axis=(1, 3))
+    assert np.abs(small - means).mean() < 1.0
+
+
+def test_a_reduced_photo_is_upright_too() -> None:
+    photo = jpeg(ground(256, 192), orientation=6)
+    small = decode(photo, max_pixels=LIMIT, fineness=Fineness((192, 256), (96, 100)))
+    assert small.shape == (128, 96, 3)
+    whole = decode(photo, max_pixels=LIMIT).astype(np.float64)
+    means = whole.reshape(128, 2, 96, 2, 3).mean(axis=(1, 3))
+    assert np.abs(small - means).mean() < 1.0
+
+
+@pytest.mark.parametrize("size", [(256, 192), (255, 192)])
+def test_a_photo_that_is_not_as_expected_or_does_not_divide_stays_whole(size: tuple[int, int]) -> None:
+    expected = Fineness((300, 200) if size == (256, 192) else size, (10, 10))
+    photo = jpeg(ground(*size))
+    assert decode(photo, max_pixels=LIMIT, fineness=expected).shape == (size[1], size[0], 3)

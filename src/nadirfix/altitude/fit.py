@@ -28,7 +28,15 @@ from nadirfix.options_frame import FitOptions
 from nadirfix.output import Progress, quiet
 from nadirfix.types import Point, View
 
-__all__ = ["FittedClasses", "fit_classes", "fit_directions", "scores_of"]
+__all__ = [
+    "FittedClasses",
+    "Looks",
+    "draw_views",
+    "fit_classes",
+    "fit_directions",
+    "other_day",
+    "scores_of",
+]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -62,8 +70,8 @@ def fit_classes(
     progress: Progress = quiet,
 ) -> FittedClasses:
     """Fit the classes to views of the map; a tenth of its ground is held out first, to tell how good."""
-    views = _draw(texture, camera, bins, options)
-    looks = _Looks(texture, camera, network, options)
+    views = draw_views(texture, camera, bins, options)
+    looks = Looks(texture, camera, network, options)
     pieces = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for start in range(0, len(views), _PIECE):
@@ -103,7 +111,7 @@ def scores_of(vectors: Floats, rows: Floats) -> Floats:
     return np.asarray(vectors @ rows[:, :-1].T + rows[:, -1], np.float32)
 
 
-class _Looks:
+class Looks:
     """Spectra of views as photos of other days would show them."""
 
     def __init__(
@@ -122,15 +130,15 @@ class _Looks:
         pixels = shown.pixels.astype(np.float32)
         pixels[shown.valid == 0] = pixels[shown.valid > 0].mean(axis=0)
         plain = resample(pixels, size, width_px=width, height_px=height)
-        frame = _other_day(plain, np.random.default_rng([self.options.seed, row]), self.options)
-        return (
-            log_spectrum(frame, self.network)
-            if self.network.input == "spectrum"
-            else np.moveaxis(frame, -1, 0)
-        )
+        frame = other_day(plain, np.random.default_rng([self.options.seed, row]), self.options)
+        return log_spectrum(frame, self.network) if self.network.input == "spectrum" else _planes(frame)
 
 
-def _other_day(pixels: Floats, draw: np.random.Generator, options: FitOptions) -> Floats:
+def _planes(picture: Floats) -> Floats:
+    return np.ascontiguousarray(np.moveaxis(picture, -1, 0))
+
+
+def other_day(pixels: Floats, draw: np.random.Generator, options: FitOptions) -> Floats:
     """Other light and contrast, and the noise of a camera."""
     strong = 1 + options.light * draw.uniform(-1, 1)
     each = 1 + options.light / 2 * draw.uniform(-1, 1, 3)
@@ -140,7 +148,7 @@ def _other_day(pixels: Floats, draw: np.random.Generator, options: FitOptions) -
     return np.asarray(np.clip(lit, 0, 255), np.float32)
 
 
-def _draw(texture: Texture, camera: Camera, bins: AltitudeBins, options: FitOptions) -> Views:
+def draw_views(texture: Texture, camera: Camera, bins: AltitudeBins, options: FitOptions) -> Views:
     """Views that fit on the map, every altitude as often as the next."""
     draw, ground, count = np.random.default_rng(options.seed), Ground(texture), options.views
     altitude = bins.min_m + (np.arange(count) + draw.uniform(0, 1, count)) / count * (bins.max_m - bins.min_m)

@@ -131,7 +131,9 @@ def _sampler(
         valid_share=training.valid_share,
         tilt_deg=recipe.augment.tilt_deg,
     )
-    sampler = AltitudeSampler(Ground(texture), sampling, bins, step_m=training.altitude_step_m, within_m=within_m)
+    sampler = AltitudeSampler(
+        Ground(texture), sampling, bins, step_m=training.altitude_step_m, within_m=within_m
+    )
     sampler.check()
     return sampler
 

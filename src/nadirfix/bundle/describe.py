@@ -15,18 +15,29 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.bundle import parts
 from nadirfix.bundle.references import References
+from nadirfix.bundle.work import Work
+from nadirfix.geo.grid import ClassOrder
 from nadirfix.geo.render import Rendered
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
 from nadirfix.nn.probability import unit
-from nadirfix.options import RenderOptions
+from nadirfix.options import HeadOptions, RenderOptions
 from nadirfix.output import Progress, atomic_file, output_errors
+from nadirfix.place.cell_index import MANY_CELLS, MOST_CELLS, build_cell_index, index_names
 from nadirfix.retrieval.whiten import Projection
 from nadirfix.runtime import Network
 from nadirfix.types import Point, View
 
-__all__ = ["Lookout", "describe_references", "mean_directions", "save_array", "whiten_references"]
+__all__ = [
+    "Lookout",
+    "describe_references",
+    "index_cells",
+    "mean_directions",
+    "save_array",
+    "whiten_references",
+]
 
 Floats = NDArray[np.float32]
 Halves = NDArray[np.float16]
@@ -96,6 +107,18 @@ def mean_directions(descriptors: Halves, references: References) -> Halves:
     classes = range(len(references.starts) - 1)
     sums = [descriptors[references.rows_of(c)].astype(np.float32).sum(axis=0) for c in classes]
     return unit(np.stack(sums)).astype(np.float16)
+
+
+def index_cells(work: Work, order: ClassOrder, head: HeadOptions) -> None:
+    """Where there are very many cells, write what finds the likeliest without comparing with all of them."""
+    if not MANY_CELLS <= len(order) <= MOST_CELLS or head.kind == "ce":
+        return
+    prototypes = np.load(work.part(parts.PROTOTYPES), mmap_mode="r", allow_pickle=False)
+    tables = np.split(prototypes, np.cumsum(order.sizes)[:-1])
+    for name, table in zip(index_names(len(tables)), tables, strict=True):
+        if not work.part(name).exists():
+            with atomic_file(work.part(name)) as scratch:
+                build_cell_index(unit(np.asarray(table, np.float32)), scratch)
 
 
 def save_array(path: Path, array: NDArray[np.generic]) -> None:

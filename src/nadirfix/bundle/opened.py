@@ -21,9 +21,10 @@ from nadirfix.image.crop import Canonical
 from nadirfix.nn.probability import unit
 from nadirfix.options import Recipe
 from nadirfix.options_verify import FeatureOptions
+from nadirfix.place.cell_index import CellIndex, index_names
 from nadirfix.place.classify import CellRanking, CellVoter
 from nadirfix.retrieval.whiten import Projection
-from nadirfix.runtime import Network, load_network
+from nadirfix.runtime import Network, NetworkFiles, load_fastest
 
 if TYPE_CHECKING:
     from nadirfix.geo.texture import Texture
@@ -46,10 +47,15 @@ class Bundle:
     canonical: Canonical
     grid: Grid
     order: ClassOrder
+    threads: int = 0
 
     @classmethod
-    def load(cls, path: Path | str) -> Bundle:
-        """Open a bundle; checks its version and that every part is there and as long as it should be."""
+    def load(cls, path: Path | str, *, threads: int = 0) -> Bundle:
+        """Open a bundle; checks its version and that every part is there and as long as it should be.
+
+        Networks run on so many threads, 0 being one per core: right for one photo at a time. Who places a
+        photo on every core at once gives each of them one.
+        """
         folder = Path(path)
         manifest = parts.read_manifest(folder)
         parts.check_sizes(folder, manifest)
@@ -64,6 +70,7 @@ class Bundle:
             canonical=Canonical(recipe.camera, canonical_altitude_m(recipe.references, bins)),
             grid=Grid.from_dict(manifest["grid"]),
             order=ClassOrder.from_dict(manifest["classes"]),
+            threads=threads,
         )
 
     @classmethod
@@ -88,7 +95,7 @@ class Bundle:
     @cached_property
     def altitude_network(self) -> Network:
         """From the spectrum of a photo to a score for every altitude class, or to what they are made of."""
-        return load_network(self.path / parts.ALTITUDE)
+        return load_fastest(self.network_files(parts.ALTITUDE), threads=self.threads)
 
     @cached_property
     def altitude_classes(self) -> NDArray[np.float32] | None:
@@ -105,7 +112,7 @@ class Bundle:
     @cached_property
     def place_network(self) -> Network:
         """From a photo at canonical scale to its raw embedding."""
-        return load_network(self.path / parts.PLACE)
+        return load_fastest(self.network_files(parts.PLACE), threads=self.threads)
 
     @cached_property
     def prototypes(self) -> NDArray[np.float16]:
@@ -116,7 +123,10 @@ class Bundle:
     def voter(self) -> CellVoter:
         """Tells how likely each cell is, from what its prototypes are made of."""
         borders = np.cumsum(self.order.sizes)[:-1]
-        return CellVoter(np.split(self.prototypes, borders), self.order, self.recipe.head)
+        tables, names = np.split(self.prototypes, borders), index_names(len(self.order.sizes))
+        listed = set(names) <= set(self.manifest["parts"])
+        index = CellIndex([self.path / name for name in names]) if listed else None
+        return CellVoter(tables, self.order, self.recipe.head, index=index)
 
     @cached_property
     def projection(self) -> Projection | None:
@@ -189,7 +199,15 @@ class Bundle:
 
     @cached_property
     def _matcher_network(self) -> Network | None:
-        return load_network(self.path / parts.MATCHER) if self.matcher_name == "xfeat" else None
+        if self.matcher_name != "xfeat":
+            return None
+        return load_fastest(self.network_files(parts.MATCHER), threads=self.threads)
+
+    def network_files(self, name: str) -> NetworkFiles:
+        """A network's file, the same in eight bits where the bundle has it, and a name for both."""
+        listed, eight_bit = self.manifest["parts"], parts.eight_bit(name)
+        there = self.path / eight_bit if eight_bit in listed else None
+        return NetworkFiles(self.path / name, there, listed.get(name, {}).get("sha256", ""))
 
     def _array(self, name: str, *, dtype: type = np.float16, rows: int | None = None) -> NDArray[Any]:
         try:

@@ -32,6 +32,7 @@ __all__ = [
     "check_hashes",
     "check_sizes",
     "damaged",
+    "eight_bit",
     "listed",
     "read_manifest",
     "sha256_of",
@@ -41,7 +42,8 @@ __all__ = [
 
 #: The version of the folder's layout, and the oldest that is read as well; bundles of others are refused.
 #: 2: descriptors may be whitened by a projection, which a reader of 1 would leave out.
-FORMAT, OLDEST = 2, 1
+#: 3: networks may be there in eight bits as well, and the recipe says how they are made so.
+FORMAT, OLDEST = 3, 1
 MANIFEST = "manifest.json"
 TEXTURE = "texture.ntx"
 ALTITUDE, ALTITUDE_WEIGHTS = "altitude.onnx", "altitude.safetensors"
@@ -52,6 +54,11 @@ PROTOTYPES, DESCRIPTORS, REFERENCES = "prototypes.npy", "descriptors.npy", "refe
 PROJECTION = "projection.npy"
 
 Manifest = dict[str, Any]
+
+
+def eight_bit(name: str) -> str:
+    """The part that holds a network in eight bits, beside the one that holds it as it was made."""
+    return name.replace(".onnx", ".int8.onnx")
 
 
 def sha256_of(path: Path) -> str:

@@ -9,13 +9,15 @@ from typing import Any
 from nadirfix.bundle.parts import damaged
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
-from nadirfix.options import NetworkOptions, Recipe, ReferenceOptions
+from nadirfix.options import NetworkOptions, QuantiseOptions, Recipe, ReferenceOptions
 from nadirfix.settings import changed
 
 __all__ = ["portable_name", "recipe_from_manifest", "recipe_in_manifest"]
 
 #: What a manifest means by a setting it does not name: it was written before there was a choice.
-_FIRST = Recipe(place_network=NetworkOptions(), references=ReferenceOptions())
+_FIRST = Recipe(
+    place_network=NetworkOptions(), references=ReferenceOptions(), quantise=QuantiseOptions(views=0)
+)
 
 
 def recipe_in_manifest(recipe: Recipe) -> dict[str, Any]:

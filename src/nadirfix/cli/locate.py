@@ -6,7 +6,7 @@ import dataclasses
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nadirfix.ahead import cores, in_order
 from nadirfix.altitude.given import parse_altitude
 from nadirfix.camera import Camera
 from nadirfix.cli.common import Overwrite, Quiet, explain, remark
@@ -31,6 +32,9 @@ __all__ = ["Format", "locate"]
 
 #: What counts as a photo when a folder is given.
 _SUFFIXES = {".jpg", ".jpeg", ".jpe", ".png", ".tif", ".tiff", ".webp", ".jp2"}
+
+#: From so many photos on it is worth some seconds to find out how they are placed fastest.
+_MANY = 50
 
 Record = dict[str, Any]
 Write = Callable[[str], object]
@@ -87,20 +91,46 @@ def locate(
     if explain_in is not None:
         check_target(explain_in, overwrite=overwrite)
     known = {"altitude_m": altitude_m, "altitude_sigma_m": sigma_m}
-    place = _placer(bundle, explain_in, camera=taken_with, options=options, **known)
+    expanded = _expanded(photos)
+    workers = _workers(expanded, explain_in)
+    settings = {"camera": taken_with, "options": options, **known}
+    if len(expanded) >= _MANY:
+        _find_fastest(bundle, quiet=quiet)
+    place = _placer(bundle, explain_in, threads=1 if workers > 1 else 0, **settings)
     # Taken before the progress bar is drawn: the bar catches what is printed and sends it to stderr.
     with _sink(out, overwrite=overwrite) as write, progress_bar(quiet) as progress:
-        worst = _write_all(_expanded(photos), place, form, write, progress, quiet=quiet)
+        answers = in_order(lambda photo: _answer(photo, place), expanded, workers=workers)
+        worst = _write_all(answers, len(expanded), form, write, progress, quiet=quiet)
     if worst:
         raise typer.Exit(worst)
 
 
-def _placer(bundle: Path, explain_in: Path | None, **settings: Any) -> Callable[[str], Fix]:
+def _workers(photos: list[str], explain_in: Path | None) -> int:
+    """How many photos are placed at once: one on every core; explanations are drawn one by one."""
+    return 1 if explain_in is not None else min(cores(), len(photos))
+
+
+def _find_fastest(bundle: Path, *, quiet: bool) -> None:
+    """Before many photos: which library is fastest here, if this machine does not know yet."""
+    from nadirfix.bundle import Bundle
+    from nadirfix.bundle.backends import find_fastest, is_known
+
+    opened = Bundle.load(bundle)
+    if is_known(opened):
+        return
+    remark("measuring, once, which library runs this bundle's networks fastest here", quiet=quiet)
+    find_fastest(opened)
+
+
+def _placer(bundle: Path, explain_in: Path | None, *, threads: int, **settings: Any) -> Callable[[str], Fix]:
     """ONNX Runtime and OpenCV are loaded here and not with the command line."""
     from nadirfix.bundle import Bundle
     from nadirfix.online import locate as locate_photo
+    from nadirfix.online import open_parts
 
-    opened = Bundle.load(bundle)
+    opened = Bundle.load(bundle, threads=threads)
+    if threads:
+        open_parts(opened, settings["options"])  # here, so that no two photos do it at once
     taken: set[str] = set()
 
     def place(photo: str) -> Fix:
@@ -131,8 +161,8 @@ def _free_name(folder: Path, photo: str, taken: set[str]) -> Path:
 
 
 def _write_all(
-    photos: list[str],
-    place: Callable[[str], Fix],
+    answers: Iterable[tuple[Record, NadirfixError | None]],
+    count: int,
     form: Format,
     write: Write,
     progress: Progress,
@@ -143,9 +173,9 @@ def _write_all(
     kept: list[Record] = []
     said: set[str] = set()
     worst = 0
-    for done, photo in enumerate(photos):
-        progress("locating", done, len(photos))
-        record, error = _answer(photo, place)
+    progress("locating", 0, count)
+    for done, (record, error) in enumerate(answers, 1):
+        progress("locating", done, count)
         _remark_on(record, error, said, quiet=quiet)
         if error is not None:
             worst = worst if worst == NadirfixError.exit_number else error.exit_number
@@ -153,7 +183,6 @@ def _write_all(
             write(json_line(record))
         else:
             kept.append(record)
-    progress("locating", len(photos), len(photos))
     if form in _DOCUMENTS:
         write(_DOCUMENTS[form](kept))
     return worst

@@ -7,8 +7,8 @@ first and resampled after; the enlarged picture is never made.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import cv2
 import numpy as np
@@ -42,6 +42,11 @@ Pair = tuple[float, float]
 _SLACK = 1e-9
 #: A sheet is at most so many crops wide and high; a photo from so high loses its edges, not the memory.
 _MOST_CROPS = 12
+#: Rows or columns of the photo that are averaged at a time: measured, and about what a cache holds.
+_SLAB_PX = 18.0
+#: Multiplications in a product below which numpy's library starts no threads: on a busy machine waiting for
+#: them costs many times the product.
+_ONE_THREAD = 2**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,44 +226,46 @@ def _interpolated(pixels: Pixels, columns: Floats, rows: Floats) -> Picture:
 
 
 def _area_means(pixels: Pixels, columns: Floats, rows: Floats) -> Picture:
-    """The mean of the picture between each pair of edges, by way of its integral, which is exact.
+    """The mean of the picture between each pair of edges, fractions of pixels included: exact.
 
-    Where a new pixel covers many old ones, whole blocks of at most a quarter of it are averaged first: that
-    is faster, bounds the memory, and stays within a few grey levels.
+    An average along one axis is a product with a matrix that is nearly all zeros; taken a few new pixels at a
+    time, only the part of it that is not is ever multiplied, and what is multiplied stays in the cache.
     """
-    x, y = _whole(columns, pixels.shape[1], margin=0), _whole(rows, pixels.shape[0], margin=0)
-    x_step, y_step = _block_px(columns), _block_px(rows)
-    total = np.asarray(cv2.integral(_decimated(pixels[y, x], x_step, y_step), sdepth=cv2.CV_64F), np.float64)
-    across, down = (columns - x.start) / x_step, (rows - y.start) / y_step
-    sums = _between(_between(total, down, axis=0), across, axis=1)
-    means = np.diff(np.diff(sums, axis=0), axis=1) / ((across[1] - across[0]) * (down[1] - down[0]))
-    return np.asarray(means, np.float32)
+    x = _whole(columns, pixels.shape[1], margin=0)
+    flat = pixels.reshape(len(pixels), -1)[:, 3 * x.start : 3 * x.stop]
+    lower = np.empty((rows.size - 1, flat.shape[1]), np.float32)
+    for some, y, share in _shares(rows, len(pixels)):
+        for part in _parts(flat.shape[1], share):
+            np.matmul(share, flat[y, part].astype(np.float32), out=lower[some, part])
+    means = np.empty((rows.size - 1, 3 * (columns.size - 1)), np.float32)
+    for some, old, share in _shares(columns - x.start, x.stop - x.start):
+        each = np.kron(share.T, np.eye(3, dtype=np.float32))  # the three colours lie side by side
+        new, under = slice(3 * some.start, 3 * some.stop), slice(3 * old.start, 3 * old.stop)
+        for part in _parts(len(lower), each):
+            means[part, new] = lower[part, under] @ each
+    return means.reshape(rows.size - 1, columns.size - 1, 3)
+
+
+def _shares(edges: Floats, frame_px: int) -> Iterator[tuple[slice, slice, Picture]]:
+    """Along an axis, some new pixels at a time: the old ones under them, and what each counts for each."""
+    step, count = edges[1] - edges[0], edges.size - 1
+    block = max(1, round(_SLAB_PX / step))
+    for first in range(0, count, block):
+        some = slice(first, min(first + block, count))
+        between = edges[some.start : some.stop + 1]
+        old = _whole(between, frame_px, margin=0)
+        pixel = np.arange(old.start, old.stop)
+        overlap = np.minimum(between[1:, None], pixel + 1) - np.maximum(between[:-1, None], pixel)
+        yield some, old, np.asarray(np.clip(overlap, 0, None) / step, np.float32)
+
+
+def _parts(count: int, matrix: Picture) -> Iterator[slice]:
+    """Pieces of an axis for which a product with this matrix stays on the thread that asks for it."""
+    size = max(1, _ONE_THREAD // matrix.size)
+    return (slice(start, start + size) for start in range(0, count, size))
 
 
 def _whole(edges: Floats, frame_px: int, *, margin: int) -> slice:
     """The whole pixels that lie, if only in part, between the outermost edges, and some around them."""
     first, beyond = int(np.floor(edges[0])) - margin, int(np.ceil(edges[-1])) + margin
     return slice(max(0, first), min(frame_px, beyond))
-
-
-def _block_px(edges: Floats) -> int:
-    return max(1, int((edges[1] - edges[0]) / 4))
-
-
-def _decimated(pixels: Pixels, x_step: int, y_step: int) -> NDArray[Any]:
-    """Means of whole blocks; the last block is filled up with its own last pixel."""
-    if x_step == y_step == 1:
-        return pixels
-    more_x, more_y = -pixels.shape[1] % x_step, -pixels.shape[0] % y_step
-    filled = cv2.copyMakeBorder(np.asarray(pixels), 0, more_y, 0, more_x, cv2.BORDER_REPLICATE)
-    size = filled.shape[1] // x_step, filled.shape[0] // y_step
-    return np.asarray(cv2.resize(filled, size, interpolation=cv2.INTER_AREA), pixels.dtype)
-
-
-def _between(total: Floats, edges: Floats, *, axis: int) -> Floats:
-    """The integral at edges between whole pixels: inside a pixel it grows evenly."""
-    last = total.shape[axis] - 1
-    below = np.clip(np.floor(edges), 0, last - 1).astype(np.int64)
-    share = (np.clip(edges, 0, last) - below).reshape((1, -1, 1) if axis else (-1, 1, 1))
-    low, high = total.take(below, axis=axis), total.take(below + 1, axis=axis)
-    return np.asarray(low + share * (high - low), np.float64)

@@ -10,6 +10,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 
 from nadirfix.errors import InputError
 
-__all__ = ["Photo", "decode", "open_photo", "orientation_of"]
+__all__ = ["Fineness", "Photo", "decode", "open_photo", "orientation_of"]
 
 #: A photo on disk, or its bytes.
 Photo = Path | str | bytes
@@ -46,21 +47,41 @@ _TURN = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+#: Orientations that change width and height.
+_ON_ITS_SIDE = (5, 6, 7, 8)
 #: Depths sensors deliver: the brightest value tells which one a 16-bit file really uses.
 _WHITE_LEVELS = tuple(2**bits - 1 for bits in (8, 10, 12, 14, 16, 24, 32))
 
 
-def decode(photo: Photo, *, max_pixels: int) -> NDArray[np.uint8]:
+@dataclass(frozen=True, slots=True)
+class Fineness:
+    """How fine a photo is needed: the size it is expected to have, and the least that still serves."""
+
+    whole_px: tuple[int, int]
+    least_px: tuple[int, int]
+
+    def reduction(self, size_px: tuple[int, int]) -> int:
+        """By how much a photo of this size may be made smaller: 1, 2, 4 or 8, never by part of a pixel."""
+        if size_px != self.whole_px:
+            return 1
+        sides = list(zip(size_px, self.least_px, strict=True))
+        fitting = [f for f in (2, 4, 8) if all(s % f == 0 and s // f >= least for s, least in sides)]
+        return max(fitting, default=1)
+
+
+def decode(photo: Photo, *, max_pixels: int, fineness: Fineness | None = None) -> NDArray[np.uint8]:
     """The photo upright as (height, width, 3) RGB bytes, or a clear error.
 
+    With ``fineness`` a JPEG may come out half, a quarter or an eighth as wide and high, each pixel the mean
+    of those it stands for: its decoder then leaves out what nobody will look at.
     Transparent parts come out black. Grey of more than eight bits is scaled so that the smallest common
     sensor depth that holds its brightest pixel becomes white.
     """
     with open_photo(photo) as image:
         _check_size(image, photo, max_pixels)
         try:
-            upright = _upright(image)
-            return np.array(_rgb(upright), dtype=np.uint8)
+            quickly = _from_jpeg(photo, image, fineness)
+            return np.array(_rgb(_upright(image)), dtype=np.uint8) if quickly is None else quickly
         except _DAMAGED as error:
             do = "copy it from the camera again; it may have been cut short"
             raise _unreadable(photo, f"damaged ({error})", do) from error
@@ -119,6 +140,37 @@ def _upright(image: Image.Image) -> Image.Image:
     image.load()
     turns_itself = image.format == "TIFF"  # Pillow's TIFF reader does so while loading
     return image if orientation == 1 or turns_itself else image.transpose(_TURN[orientation])
+
+
+def _from_jpeg(photo: Photo, image: Image.Image, fineness: Fineness | None) -> NDArray[np.uint8] | None:
+    """A common JPEG upright, the same pixels as Pillow's in half the time; None for anything else.
+
+    What its decoder has the least doubt about is left to Pillow, which knows what may still be read.
+    """
+    if image.format not in ("JPEG", "MPO") or image.mode not in ("RGB", "L"):
+        return None
+    import simplejpeg
+
+    orientation, (width, height) = orientation_of(image), image.size
+    upright = (height, width) if orientation in _ON_ITS_SIDE else (width, height)
+    smaller = fineness.reduction(upright) if fineness else 1
+    least = {"min_width": width // smaller, "min_height": height // smaller} if smaller > 1 else {}
+    data = photo if isinstance(photo, bytes) else Path(photo).read_bytes()
+    try:
+        pixels: NDArray[np.uint8] = simplejpeg.decode_jpeg(data, colorspace="RGB", **least)
+    except ValueError:
+        return None
+    if pixels.shape[1::-1] != (width // smaller, height // smaller):
+        return None
+    return _turned(pixels, orientation)
+
+
+def _turned(pixels: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
+    """Pixels as the photo was held: mirrored along the diagonal first, then along rows and columns."""
+    across = pixels.transpose(1, 0, 2) if orientation in _ON_ITS_SIDE else pixels
+    down = -1 if orientation in (3, 4, 7, 8) else 1
+    right = -1 if orientation in (2, 3, 6, 7) else 1
+    return np.ascontiguousarray(across[::down, ::right])
 
 
 def _rgb(image: Image.Image) -> Image.Image | NDArray[np.uint8]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from nadirfix.geo.grid import ClassOrder
 from nadirfix.nn.probability import softmax, unit
 from nadirfix.options import HeadOptions
+from nadirfix.place.cell_index import CellIndex
 
 __all__ = ["CellRanking", "CellVoter", "log_odds"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,14 +35,30 @@ class CellRanking:
 
 
 class CellVoter:
-    """Tells from a raw embedding how likely each cell is, within its group."""
+    """Tells from a raw embedding how likely each cell is, within its group.
 
-    def __init__(self, prototypes: Sequence[ArrayLike], order: ClassOrder, head: HeadOptions) -> None:
-        tables = [np.asarray(table, np.float32) for table in prototypes]
-        if tuple(len(table) for table in tables) != order.sizes:
+    With an index only the likeliest cells of each group are looked at, and prototypes stay on disk.
+    """
+
+    def __init__(
+        self,
+        prototypes: Sequence[ArrayLike],
+        order: ClassOrder,
+        head: HeadOptions,
+        *,
+        index: CellIndex | None = None,
+    ) -> None:
+        if tuple(np.shape(table)[0] for table in prototypes) != order.sizes:
             raise ValueError("one prototype per class of every group")
-        self.order, self.head = order, head
-        self._tables = tables if head.kind == "ce" else [unit(table) for table in tables]
+        self.order, self.head, self._prototypes = order, head, prototypes
+        self._index = None if head.kind == "ce" else index
+        if self._index is None:
+            _ = self._tables
+
+    @cached_property
+    def _tables(self) -> list[Singles]:
+        tables = [np.asarray(table, np.float32) for table in self._prototypes]
+        return tables if self.head.kind == "ce" else [unit(table) for table in tables]
 
     def probabilities(self, embedding: ArrayLike) -> list[Floats]:
         """One array per group: the probability of each of its cells, adding up to one in every group."""
@@ -50,7 +69,17 @@ class CellVoter:
         vector = np.asarray(embedding, np.float32)
         if self.head.kind == "ce":
             return [np.asarray(vector @ table.T, np.float64) for table in self._tables]
-        return [np.asarray(self.head.scale * (unit(vector) @ table.T), np.float64) for table in self._tables]
+        level = unit(vector)
+        return [np.asarray(self.head.scale * (level @ table.T), np.float64) for table in self._tables]
+
+    def _looked_at(self, embedding: ArrayLike) -> list[tuple[Ints, Floats]]:
+        """For each group, the classes that come into question and their logits."""
+        if self._index is None:
+            return [(np.arange(score.size), score) for score in self._scores(embedding)]
+        found = self._index.nearest(unit(np.asarray(embedding, np.float32)))
+        return [
+            (classes, np.asarray(self.head.scale * c, np.float64)) for classes, c in map(_in_order, found)
+        ]
 
     def top(self, embedding: ArrayLike, count: int) -> CellRanking:
         """The likeliest cells over all groups; of equals, the one that comes first in the class order.
@@ -58,13 +87,20 @@ class CellVoter:
         Sorted by their odds: with sharp scores the best of every group has a probability that is one to
         the last digit, and the odds still tell which of them is surer.
         """
-        scores = self._scores(embedding)
-        shares = [softmax(score) for score in scores]
-        best = np.argsort(-np.concatenate([log_odds(score) for score in scores]), kind="stable")[:count]
-        every = np.concatenate(shares)
-        group = np.repeat(np.arange(len(shares)), self.order.sizes)[best]
-        index = np.concatenate([np.arange(size) for size in self.order.sizes])[best]
-        return CellRanking(np.concatenate(self.order.cells)[best], group, index, every[best])
+        looked = self._looked_at(embedding)
+        odds = np.concatenate([log_odds(score) for _, score in looked])
+        best = np.argsort(-odds, kind="stable")[:count]
+        group = np.repeat(np.arange(len(looked)), [score.size for _, score in looked])[best]
+        index = np.concatenate([classes for classes, _ in looked])[best]
+        every = np.concatenate([softmax(score) for _, score in looked])
+        cells = np.array([self.order.cell_at(int(g), int(i)) for g, i in zip(group, index, strict=True)])
+        return CellRanking(cells.reshape(-1, 2), group, index, every[best])
+
+
+def _in_order(found: tuple[Ints, Singles]) -> tuple[Ints, Singles]:
+    """The same in the class order, so that of equals the earlier class comes first."""
+    order = np.argsort(found[0])
+    return found[0][order], found[1][order]
 
 
 def log_odds(logits: Floats) -> Floats:

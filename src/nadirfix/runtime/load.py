@@ -7,15 +7,28 @@ from pathlib import Path
 from nadirfix.errors import BundleError
 from nadirfix.runtime.network import Network
 from nadirfix.runtime.onnx import OnnxNetwork
+from nadirfix.runtime.ways import NetworkFiles, Way, remembered_way
 
-__all__ = ["load_network"]
+__all__ = ["load_fastest", "load_network", "load_way"]
 
-#: What the library takes as "one thread per core".
+#: What the libraries take as "one thread per core".
 _EVERY_CORE = 0
+_OPENVINO_PRECISION = {"single": "f32", "eight_bit": "f32", "bfloat16": "bf16"}
 
 
 def load_network(path: Path, *, threads: int = _EVERY_CORE) -> Network:
     """The network in this file, ready to run on so many threads (0: one per core)."""
+    return load_way(NetworkFiles(path), Way(), threads=threads)
+
+
+def load_fastest(files: NetworkFiles, *, threads: int = _EVERY_CORE) -> Network:
+    """The network, run in the way found fastest here; in single precision where nobody has measured."""
+    return load_way(files, remembered_way(files) or Way(), threads=threads)
+
+
+def load_way(files: NetworkFiles, way: Way, *, threads: int = _EVERY_CORE) -> Network:
+    """The network, run in this way."""
+    path = way.file(files)
     if not path.is_file():
         raise BundleError(
             "bundle.damaged",
@@ -23,4 +36,8 @@ def load_network(path: Path, *, threads: int = _EVERY_CORE) -> Network:
             seen=str(path),
             do="copy the bundle again, or build it anew",
         )
+    if way.library == "openvino":
+        from nadirfix.runtime.openvino import OpenVinoNetwork
+
+        return OpenVinoNetwork(path, threads=threads, precision=_OPENVINO_PRECISION[way.precision])
     return OnnxNetwork(path, threads=threads)

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Rows of the table of likenesses that are held in memory at a time.
-_ROWS = 1024
+_ROWS = 256
 #: How sure it must be that no better movement was missed, before the rounds are over.
 _SURE = 0.9999
 
@@ -35,26 +35,27 @@ def mutual_matches(photo: Features, ground: Features, *, min_likeness: float) ->
     """Rows of points that are each other's likeliest counterpart, and alike enough."""
     if len(photo) == 0 or len(ground) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    forth, back, likeness = _nearest(photo.descriptions, ground.descriptions)
-    own = np.arange(len(photo))
-    chosen = np.flatnonzero((back[forth] == own) & (likeness >= min_likeness))
-    return chosen, forth[chosen]
+    forth, likeness, highest = _nearest(photo.descriptions, ground.descriptions)
+    chosen = np.flatnonzero((likeness >= highest[forth]) & (likeness >= min_likeness))
+    # Of points that are equally like one counterpart, it is the first one's.
+    first = np.sort(np.unique(forth[chosen], return_index=True)[1])
+    return chosen[first], forth[chosen[first]]
 
 
-def _nearest(a: Singles, b: Singles) -> tuple[Ints, Ints, Singles]:
-    """The likeliest counterpart of each row of a, of each row of b, and how alike a's are."""
+def _nearest(a: Singles, b: Singles) -> tuple[Ints, Singles, Singles]:
+    """The likeliest counterpart of each row of a, how alike they are, and how alike b's are at best.
+
+    Which row of a is likest to one of b is never looked up: it is the one that is as alike as b's best.
+    """
     forth, likeness = np.zeros(len(a), np.int64), np.zeros(len(a), np.float32)
-    back, best = np.zeros(len(b), np.int64), np.full(len(b), -np.inf, np.float32)
+    highest = np.full(len(b), -np.inf, np.float32)
     for first in range(0, len(a), _ROWS):
         table = a[first : first + _ROWS] @ b.T
         rows = slice(first, first + len(table))
         forth[rows] = table.argmax(axis=1)
-        likeness[rows] = table.max(axis=1)
-        highest = table.argmax(axis=0)
-        value = table[highest, np.arange(len(b))]
-        back[value > best] = highest[value > best] + first
-        best = np.maximum(best, value)
-    return forth, back, likeness
+        likeness[rows] = np.take_along_axis(table, forth[rows, None], axis=1)[:, 0]
+        highest = np.maximum(highest, table.max(axis=0))
+    return forth, likeness, highest
 
 
 def agreement(photo_px: Floats, map_px: Floats, options: VerifyOptions) -> Agreement | None:

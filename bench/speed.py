@@ -1,0 +1,381 @@
+"""How much faster ``locate`` is than the same method done in the straightforward way, and whether both agree.
+
+python bench/speed.py [--weights FOLDER] [--photos 40] [--recipes paper standard] [--cache FOLDER]
+
+Same photos (100 to 700 m), same weights, same references, one process, photo by photo in turns. ``paper`` has
+a random start (its altitude network ImageNet weights, where there are some), statistics and altitude classes
+taken from views of the map: it is timed and compared, and says nothing about accuracy. ``standard`` takes
+ImageNet weights from the folder; without one it is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from plain import Answer, Straightforward
+from record import record
+
+from nadirfix.ahead import cores, in_order
+from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.altitude.fit import fit_directions
+from nadirfix.altitude.model import build_altitude_network
+from nadirfix.bundle import Bundle, networks
+from nadirfix.bundle.backends import find_fastest
+from nadirfix.bundle.describe import Lookout
+from nadirfix.bundle.eight_bits import altitude_examples, place_examples
+from nadirfix.camera import DEFAULT_CAMERA
+from nadirfix.geo.geomap import GeoMap
+from nadirfix.image.stamp import encode_jpeg
+from nadirfix.nn.embedder import Embedder
+from nadirfix.offline import build_bundle
+from nadirfix.online import locate, open_parts
+from nadirfix.options import RECIPES, LocateOptions, QuantiseOptions, Recipe
+from nadirfix.place.model import build_place_network
+from nadirfix.types import Fix, View
+from nadirfix.world.files import write_world
+
+OPTIONS = LocateOptions(verify=False)
+SIDE_M, GSD_M = 1800.0, 0.6
+PUBLISHED_FPS = 13.3
+#: Stages of the published line; decoding and weighting are not in it.
+STAGES = {
+    "altitude": ("altitude",),
+    "crop": ("crop",),
+    "place network": ("embed",),
+    "search": ("classify", "retrieve", "search"),
+}
+EVERY = {"decode": ("decode",), **STAGES, "weighting": ("fuse",)}
+WARM_UP = 2
+
+
+def main() -> None:
+    given = arguments()
+    torch.set_num_threads(cores())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(given.cache or name)
+        if not (folder / "world" / "new.tif").exists():
+            write_world(folder / "world", size_m=SIDE_M, gsd_m=GSD_M, seed=given.seed)
+        photos = take_photos(folder, given)
+        say(f"{len(photos)} photos")
+        results: dict[str, Any] = {"seed": given.seed, "photos": len(photos), "photo": DEFAULT_CAMERA.spec}
+        for recipe in given.recipes:
+            if recipe == "standard" and not given.weights:
+                continue
+            results[recipe] = one_recipe(recipe, folder, photos, given)
+            say(json.dumps(results[recipe], indent=1))
+        results["load_average"] = round(os.getloadavg()[0], 1)
+    print(json.dumps(results, indent=2))
+    print(f"wrote {record('speed', results)}")
+
+
+def arguments() -> argparse.Namespace:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--recipes", nargs="+", default=["paper", "standard"])
+    options.add_argument("--weights", default=os.environ.get("NADIRFIX_WEIGHTS", ""))
+    options.add_argument("--photos", type=int, default=40)
+    options.add_argument("--cache", default="", help="keep world, photos and bundles here for another run")
+    options.add_argument("--seed", type=int, default=0)
+    return options.parse_args()
+
+
+def take_photos(folder: Path, given: argparse.Namespace) -> list[bytes]:
+    """Full-size photos spread evenly over the range of altitudes, with a camera's noise."""
+    kept = folder / f"photos-{given.photos}-{given.seed}"
+    if kept.exists():
+        return [file.read_bytes() for file in sorted(kept.iterdir())]
+    draw, taken = np.random.default_rng(given.seed), []
+    with GeoMap.open(folder / "world" / "new.tif") as ground:
+        for altitude_m in np.linspace(100, 699, given.photos + WARM_UP):
+            room = max(0.0, SIDE_M / 2 - 0.9 * altitude_m)
+            center = ground.center.moved(*draw.uniform(-room, room, 2))
+            shown = ground.render(
+                View(center, float(altitude_m), float(draw.uniform(0, 360))), DEFAULT_CAMERA
+            )
+            noisy = shown.pixels + draw.normal(0, 2, shown.pixels.shape)
+            pixels = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
+            taken.append(encode_jpeg(pixels, DEFAULT_CAMERA, quality=95, pose=None))
+    kept.mkdir()
+    for number, i in enumerate(draw.permutation(len(taken))):
+        (kept / f"{number:04d}.jpg").write_bytes(taken[i])
+    return [file.read_bytes() for file in sorted(kept.iterdir())]
+
+
+def one_recipe(name: str, folder: Path, photos: list[bytes], given: argparse.Namespace) -> dict[str, Any]:
+    bundle, plain = both_paths(name, folder, given)
+    say(f"{name}: {len(bundle.references)} references")
+    chosen = find_fastest(bundle)
+    bundle = Bundle.load(bundle.path)
+    spent: dict[str, list[dict[str, float]]] = defaultdict(list)
+    fixes, answers = [], []
+    for i, photo in enumerate(photos):
+        answer, fix = plain.locate(photo, OPTIONS), locate(photo, bundle=bundle, options=OPTIONS)
+        if i >= WARM_UP:
+            fixes.append(fix)
+            answers.append(answer)
+            spent["plain"].append(staged(answer.timings_ms))
+            spent["fast"].append(staged(fix.timings_ms))
+    return {
+        "ways": chosen,
+        "references": len(bundle.references),
+        **ratios(spent),
+        "folder": folder_rate(bundle, photos),
+        "agreement": agreement(bundle, photos[WARM_UP:], answers, fixes),
+        "memory_and_start": cold_start(bundle, photos[0], folder),
+    }
+
+
+def both_paths(name: str, folder: Path, given: argparse.Namespace) -> tuple[Bundle, Straightforward]:
+    """A bundle and the straightforward path over the same two networks, in single precision as stored."""
+    recipe = with_start(RECIPES[name], given)
+    made: dict[str, torch.nn.Module] = {}
+    target, world = folder / f"{name}.nadir", folder / "world" / "old.tif"
+    before = networks.build_altitude_network, networks.build_place_network
+    if name == "paper":
+        rough = Bundle.load(
+            build_bundle(world, folder / "rough.nadir", recipe=without_networks(recipe), resume=True).path
+        )
+        made = settled(recipe, rough)
+        networks.build_altitude_network = ready(made, "altitude")
+        networks.build_place_network = ready(made, "place")
+    try:
+        bundle = build_bundle(world, target, recipe=recipe, resume=True)
+    finally:
+        networks.build_altitude_network, networks.build_place_network = before
+    if name != "paper":
+        bins = AltitudeBins.from_options(recipe.bins)
+        altitude, _ = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
+        made["altitude"] = altitude.embedder
+        made["place"], _ = build_place_network(
+            recipe.place_network, recipe.head, bundle.order, seed=recipe.seed
+        )
+    place = made["place"].embedder
+    return bundle, Straightforward(halved(made["altitude"]), halved(place), bundle)
+
+
+def ready(made: dict[str, Any], name: str) -> Any:
+    """What the build calls for a network, giving it the one that was made."""
+
+    def build(*_options: object, **_settings: object) -> tuple[torch.nn.Module, Any]:
+        return copy.deepcopy(made[name]), made["record"]
+
+    return build
+
+
+def with_start(recipe: Recipe, given: argparse.Namespace) -> Recipe:
+    """Few references, which take longest to make; ImageNet weights or a random start."""
+    few = dataclasses.replace(recipe.references, stride_m=90.0, headings=6)
+    weights = given.weights if recipe.name == "standard" else "random"
+    place = dataclasses.replace(recipe.place_network, weights=weights)
+    altitude = dataclasses.replace(
+        recipe.altitude_network, weights=(given.weights or "random") if recipe.name == "paper" else "random"
+    )
+    return dataclasses.replace(
+        recipe, references=few, place_network=place, altitude_network=altitude, matcher="none"
+    )
+
+
+def without_networks(recipe: Recipe) -> Recipe:
+    """A bundle of the same map with the smallest networks: for its views alone."""
+    tiny = RECIPES["tiny"]
+    few = dataclasses.replace(recipe.references, stride_m=180.0, headings=2)
+    return dataclasses.replace(
+        tiny, name="rough", references=few, matcher="none", fit=dataclasses.replace(tiny.fit, views=40)
+    )
+
+
+@torch.no_grad()
+def settled(recipe: Recipe, rough: Bundle) -> dict[str, Any]:
+    """Random networks whose statistics come from views of the map, and altitude classes that fit them."""
+    asked = dataclasses.replace(recipe, quantise=QuantiseOptions(views=160))
+    size = recipe.place_network.width_px, recipe.place_network.height_px
+    lookout = Lookout(rough.texture, rough.canonical, rough.references, size)
+    bins = AltitudeBins.from_options(recipe.bins)
+    altitude, note = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
+    place, _ = build_place_network(recipe.place_network, recipe.head, rough.order, seed=recipe.seed)
+    damp(place.embedder)
+    few = dataclasses.replace(recipe, quantise=QuantiseOptions(views=32))
+    take_statistics(place.embedder, place_examples(lookout, few))
+    spectra, labels = labelled(asked, lookout, bins)
+    take_statistics(altitude.embedder, spectra[::5])
+    vectors = np.concatenate([altitude.embed(torch.from_numpy(s)[None]).numpy() for s in spectra])
+    rows = fit_directions(vectors / np.abs(vectors).mean(), labels, len(bins), penalty=1.0)
+    altitude.prototypes.weight.copy_(torch.from_numpy(rows[:, :-1]))
+    return {"altitude": altitude, "place": place, "record": note}
+
+
+def labelled(recipe: Recipe, lookout: Lookout, bins: AltitudeBins) -> tuple[np.ndarray, np.ndarray]:
+    from nadirfix.altitude.fit import draw_views
+
+    options = dataclasses.replace(recipe.fit, views=recipe.quantise.views)
+    views = draw_views(lookout.texture, recipe.camera, bins, options)
+    return altitude_examples(lookout, recipe), bins.indices_of(views.altitude_m)
+
+
+def damp(embedder: Embedder) -> None:
+    """Each block adds little to what it got, as in networks that were trained.
+
+    Without it a random network of this depth is chaotic: the last digit of single precision decides what it
+    says, and no two ways to run it agree.
+    """
+    for name, part in embedder.named_modules():
+        if name.endswith("project_bn"):
+            part.weight.fill_(0.25)
+
+
+def take_statistics(embedder: Embedder, pictures: np.ndarray) -> None:
+    for part in embedder.modules():
+        if isinstance(part, torch.nn.BatchNorm2d):
+            part.reset_running_stats()
+            part.momentum = None
+            part.train()
+    embedder(torch.from_numpy(pictures))
+    embedder.eval()
+
+
+def halved(network: torch.nn.Module) -> torch.nn.Module:
+    """The network with its large weights rounded as the bundle stores them: the same weights for both."""
+    network = copy.deepcopy(network)
+    for value in network.state_dict().values():
+        if value.is_floating_point() and value.numel() >= 1024:
+            value.copy_(value.half().float())
+    return network
+
+
+def staged(timings_ms: dict[str, float]) -> dict[str, float]:
+    return {stage: sum(timings_ms.get(part, 0.0) for part in parts) for stage, parts in EVERY.items()}
+
+
+def ratios(spent: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
+    """Medians of both paths, and medians of the ratio taken photo by photo."""
+    found: dict[str, Any] = {"median_ms": {}, "mean_ms": {}}
+    for path, photos in spent.items():
+        whole = [{**p, "all": sum(p.values()), "published stages": sum(p[s] for s in STAGES)} for p in photos]
+        found["median_ms"][path] = {k: round(float(np.median([p[k] for p in whole])), 2) for k in whole[0]}
+        found["mean_ms"][path] = {k: round(float(np.mean([p[k] for p in whole])), 2) for k in whole[0]}
+        spent[path] = whole
+    pairs = list(zip(spent["plain"], spent["fast"], strict=True))
+    per_photo = {k: [a[k] / b[k] for a, b in pairs] for k in pairs[0][0] if k not in ("search", "weighting")}
+    found["times_faster_median"] = {k: round(float(np.median(v)), 2) for k, v in per_photo.items()}
+    found["times_faster_p10"] = {k: round(float(np.percentile(v, 10)), 2) for k, v in per_photo.items()}
+    means = found["mean_ms"]
+    found["times_faster_in_all"] = {k: round(means["plain"][k] / means["fast"][k], 2) for k in per_photo}
+    stages = found["median_ms"]["fast"]["published stages"]
+    found["frames_per_s_published_stages"] = {
+        "ours, two cores": round(1000 / stages, 1),
+        "RTX 4090": PUBLISHED_FPS,
+    }
+    return found
+
+
+def folder_rate(bundle: Bundle, photos: list[bytes]) -> dict[str, float]:
+    """Photos a second of a whole folder, everything included: one by one, and one on each core."""
+    found = {}
+    for name, workers in (("one by one", 1), ("one on each core", cores())):
+        opened = Bundle.load(bundle.path, threads=0 if workers == 1 else 1)
+        open_parts(opened, OPTIONS)
+        work = lambda photo, b=opened: locate(photo, bundle=b, options=OPTIONS)  # noqa: E731
+        list(in_order(work, photos[: 2 * workers], workers=workers))
+        began = time.perf_counter()
+        list(in_order(work, photos, workers=workers))
+        found[name] = round(len(photos) / (time.perf_counter() - began), 2)
+    return found
+
+
+def agreement(
+    bundle: Bundle, photos: list[bytes], answers: list[Answer], fixes: list[Fix]
+) -> dict[str, float]:
+    """How far both paths say the same; descriptors are compared on the same altitude class."""
+    classes = [int(np.argmin(np.abs(bundle.bins.centers_m - (f.altitude_m or 0)))) for f in fixes]
+    same = np.array([a.altitude_class == c for a, c in zip(answers, classes, strict=True)])
+    cosines, first, apart = [], [], []
+    for photo, answer, fix, agree in zip(photos, answers, fixes, same, strict=True):
+        altitude_m = float(bundle.bins.centers_m[answer.altitude_class])
+        told = fix if agree else locate(photo, bundle=bundle, altitude_m=altitude_m, options=OPTIONS)
+        assert told.candidates is not None and told.position is not None
+        cosines.append(cosine(photo, altitude_m, bundle, answer))
+        first.append(int(told.candidates.reference[0]) == int(answer.candidates.reference[0]))
+        apart.append(told.position.distance_m(answer.fused.position))
+    return {
+        "same_altitude_class": round(float(same.mean()), 4),
+        "descriptor_cosine_p5": round(float(np.percentile(cosines, 5)), 5),
+        "same_first_reference": round(float(np.mean(first)), 4),
+        "positions_within_5_m": round(float(np.mean(np.array(apart) <= 5)), 4),
+    }
+
+
+def cosine(photo: bytes, altitude_m: float, bundle: Bundle, answer: Answer) -> float:
+    from nadirfix.image.crop import canonical_crop
+    from nadirfix.image.decode import decode
+
+    size = bundle.recipe.place_network
+    pixels, camera = decode(photo, max_pixels=10**9), bundle.camera
+    crop = canonical_crop(
+        pixels,
+        camera,
+        camera.gsd_m(altitude_m),
+        bundle.canonical,
+        width_px=size.width_px,
+        height_px=size.height_px,
+    )
+    told = bundle.describe(bundle.place_network.run(np.moveaxis(crop.pixels, -1, 0)[None]))[0]
+    return float(told @ answer.descriptor)
+
+
+START = """
+import json, sys, time
+began = time.perf_counter()
+{body}
+spent_s = time.perf_counter() - began
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps(dict(s=spent_s, mb=int(peak.split()[1]) / 1024)))
+"""
+BARE = "import numpy, cv2, onnxruntime, faiss"
+COLD = """
+bundle, photo, out = sys.argv[1:]
+sys.argv = ["nadirfix", "locate", photo, "--bundle", bundle, "--quiet", "--out", out, "--overwrite"]
+from nadirfix.cli import main
+main()
+"""
+
+
+def cold_start(bundle: Bundle, photo: bytes, folder: Path) -> dict[str, Any]:
+    """One photo from nothing, beside a bare import of the libraries it needs plus one warm photo."""
+    file = folder / "one.jpg"
+    file.write_bytes(photo)
+    arguments = [str(bundle.path), str(file), str(folder / "out.jsonl")]
+    timed: dict[str, list[dict[str, float]]] = {"bare": [], "cold": []}
+    for _ in range(5):
+        for name, body in (("bare", BARE), ("cold", COLD)):
+            command = [sys.executable, "-c", START.format(body=body), *arguments]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            timed[name].append(json.loads(done.stdout.splitlines()[-1]))
+    warm_s = min(locate(photo, bundle=bundle).timings_ms["total"] for _ in range(5)) / 1e3
+    bare_s, cold_s = (float(np.median([t["s"] for t in timed[n]])) for n in ("bare", "cold"))
+    return {
+        "bare_import_s": round(bare_s, 3),
+        "warm_photo_s": round(warm_s, 3),
+        "cold_locate_s": round(cold_s, 3),
+        "cold_over_bare_and_warm": round(cold_s / (bare_s + warm_s), 2),
+        "peak_resident_mb": round(max(t["mb"] for t in timed["cold"])),
+    }
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

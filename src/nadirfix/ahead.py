@@ -1,0 +1,42 @@
+"""Many photos at once, answered in their order: every core has one, and only a few are ever in memory."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+__all__ = ["cores", "in_order"]
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_order(work: Callable[[A], B], items: Iterable[A], *, workers: int) -> Iterator[B]:
+    """What the work makes of each item, in the items' order, some of them done ahead.
+
+    At most one item more than there are workers is taken before its answer is asked for, so that memory does
+    not grow with their number. With one worker nothing is done ahead, and no thread is started. What the work
+    raises is raised where its answer would have been.
+    """
+    if workers <= 1:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(workers)
+    waiting: deque[Future[B]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,61 @@
+"""Photos done ahead come back in their order, few at a time, and a fault stays where it happened."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from nadirfix.ahead import cores, in_order
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_answers_come_in_the_order_of_the_questions(workers: int) -> None:
+    def slow_first(item: int) -> int:
+        time.sleep(0.02 if item % 3 == 0 else 0.0)
+        return item * item
+
+    assert list(in_order(slow_first, range(20), workers=workers)) == [i * i for i in range(20)]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_only_a_few_are_taken_before_their_answers_are_asked_for(workers: int) -> None:
+    taken: list[int] = []
+
+    def items():
+        for item in range(100):
+            taken.append(item)
+            yield item
+
+    answers = in_order(lambda item: item, items(), workers=workers)
+    for done in range(1, 11):
+        next(answers)
+        assert len(taken) <= done + workers
+    answers.close()
+    assert len(taken) <= 10 + workers
+
+
+def test_two_are_worked_on_at_the_same_time() -> None:
+    both = threading.Barrier(2, timeout=20)
+    assert list(in_order(lambda item: both.wait() >= 0 and item, [1, 2], workers=2)) == [1, 2]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_fault_is_raised_where_its_answer_would_have_been(workers: int) -> None:
+    answers = in_order(lambda item: 10 // item, [5, 2, 0, 1], workers=workers)
+    assert [next(answers), next(answers)] == [2, 5]
+    with pytest.raises(ZeroDivisionError):
+        next(answers)
+
+
+def test_no_thread_is_left_behind_by_whoever_stops_listening() -> None:
+    before = threading.active_count()
+    answers = in_order(lambda item: item, range(50), workers=4)
+    next(answers)
+    answers.close()
+    assert threading.active_count() == before
+
+
+def test_there_is_at_least_one_core() -> None:
+    assert cores() >= 1

@@ -1,0 +1,125 @@
+"""The fastest way to run a network is found in child processes: one that dies takes nothing with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nadirfix.options import RECIPES
+from nadirfix.runtime import NetworkFiles, load_fastest
+from nadirfix.runtime.onnx import OnnxNetwork
+from nadirfix.runtime.probe import fastest_way, same_best
+from nadirfix.runtime.shipped import shipped_network
+from nadirfix.runtime.ways import Way, cache_file, possible_ways, remembered_way
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NetworkFiles:
+    """A network with a cache of its own; its second file says nearly the same as the first."""
+    monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path / "cache"))
+    shipped = shipped_network(RECIPES["tiny"].place_network)
+    assert shipped is not None
+    for name in ("place.onnx", "place.int8.onnx"):
+        (tmp_path / name).write_bytes(shipped.content)
+    return NetworkFiles(tmp_path / "place.onnx", tmp_path / "place.int8.onnx", "abc")
+
+
+@pytest.fixture
+def examples() -> np.ndarray:
+    side = RECIPES["tiny"].place_network.width_px
+    return np.random.default_rng(0).uniform(0, 255, (3, 3, side, side)).astype(np.float32)
+
+
+def fake_python(tmp_path: Path, *, doomed: str, end: str) -> str:
+    """A Python whose child for one precision ends in a bad way."""
+    script = tmp_path / "python"
+    script.write_text(f'#!/bin/sh\n[ "$4" = {doomed} ] && {end}\nexec {sys.executable} "$@"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
+def measured(files: NetworkFiles) -> dict:
+    (entry,) = json.loads(cache_file().read_text()).values()
+    return entry["measured"]
+
+
+@pytest.mark.parametrize("end", ["kill -SEGV $$", "exit 3"])
+def test_a_way_that_takes_its_process_down_loses(
+    end: str, files: NetworkFiles, examples: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", fake_python(tmp_path, doomed="eight_bit", end=end))
+    ways = [Way(), Way(precision="eight_bit")]
+    assert fastest_way(files, examples, ways=ways) == Way()
+    told = measured(files)
+    assert "ended with" in told["onnxruntime eight_bit"]["why_not"]
+    assert told["onnxruntime single"]["median_ms"] > 0
+    assert remembered_way(files) == Way()
+    assert load_fastest(files).run(examples).shape[0] == 3
+
+
+def test_a_way_that_says_something_else_loses(files: NetworkFiles, examples: np.ndarray) -> None:
+    """The second file is the altitude network of another size: it cannot even take the examples."""
+    other = shipped_network(RECIPES["tiny"].altitude_network)
+    assert other is not None and files.eight_bit is not None
+    files.eight_bit.write_bytes(other.content)
+    assert fastest_way(files, examples, ways=[Way(), Way(precision="eight_bit")]) == Way()
+    assert "inputs of shape" in measured(files)["onnxruntime eight_bit"]["why_not"]
+
+
+def test_until_somebody_measures_nothing_is_done_differently(
+    files: NetworkFiles, examples: np.ndarray
+) -> None:
+    assert remembered_way(files) is None
+    assert files.eight_bit is not None
+    files.eight_bit.write_bytes(b"never opened")
+    assert load_fastest(files).run(examples).shape[0] == 3
+    assert possible_ways(files)[0] == Way(), "the first is what others are compared with"
+
+
+def test_what_is_remembered_is_for_one_network_and_may_be_broken(
+    files: NetworkFiles, examples: np.ndarray
+) -> None:
+    fastest_way(files, examples, ways=[Way()])
+    assert remembered_way(files) == Way()
+    assert remembered_way(NetworkFiles(files.single, files.eight_bit, "other")) is None
+    assert remembered_way(NetworkFiles(files.single, files.eight_bit)) is None, "no name, nothing remembered"
+    cache_file().write_text("{ not json")
+    assert remembered_way(files) is None
+    assert isinstance(load_fastest(files), OnnxNetwork)
+
+
+def test_openvino_says_what_onnx_runtime_says(files: NetworkFiles, examples: np.ndarray) -> None:
+    pytest.importorskip("openvino")
+    from nadirfix.runtime.openvino import OpenVinoNetwork
+
+    network = OpenVinoNetwork(files.single, threads=1)
+    wanted = OnnxNetwork(files.single, threads=1).run(examples)
+    np.testing.assert_allclose(network.run(examples), wanted, rtol=1e-3, atol=1e-3 * np.abs(wanted).max())
+    assert np.array_equal(network.run(examples[:1]).shape, (1, wanted.shape[1]))
+    with pytest.raises(ValueError, match="inputs of shape"):
+        network.run(examples[:, :, :50])
+
+
+def test_openvino_answers_several_threads_at_once(files: NetworkFiles, examples: np.ndarray) -> None:
+    pytest.importorskip("openvino")
+    from nadirfix.runtime.openvino import OpenVinoNetwork
+
+    network = OpenVinoNetwork(files.single, threads=1)
+    alone = [network.run(examples[i : i + 1]) for i in range(3)]
+    asked = [i % 3 for i in range(24)]
+    with ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(lambda i: network.run(examples[i : i + 1]), asked))
+    for i, answer in zip(asked, said, strict=True):
+        np.testing.assert_allclose(answer, alone[i], rtol=1e-5, atol=1e-5)
+
+
+def test_of_scores_only_the_best_counts() -> None:
+    wanted = np.array([[1.0, 3.0, 2.0], [5.0, 0.0, 1.0]], np.float32)
+    assert same_best(wanted * [1, 1, 1.4], wanted) == 1.0
+    assert same_best(wanted * [1, 1, 1.6], wanted) == 0.5
+    assert same_best(wanted[:1], wanted) == -1.0

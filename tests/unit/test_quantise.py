@@ -1,0 +1,88 @@
+"""Networks in eight bits say what they said before, or are left out."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nadirfix.bundle.quantise import quantise
+from nadirfix.options import RECIPES, QuantiseOptions
+from nadirfix.runtime import load_network
+from nadirfix.runtime.probe import likeness
+from nadirfix.runtime.shipped import shipped_network
+
+pytest.importorskip("onnx")
+SIDE = RECIPES["tiny"].place_network.width_px
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The place network the package ships."""
+    shipped = shipped_network(RECIPES["tiny"].place_network)
+    assert shipped is not None
+    path = tmp_path_factory.mktemp("shipped") / "place.onnx"
+    path.write_bytes(shipped.content)
+    return path
+
+
+@pytest.fixture(scope="module")
+def pictures() -> np.ndarray:
+    """Ground with detail at every scale, each picture lit in its own way."""
+    draw = np.random.default_rng(5)
+    total = np.zeros((24, 3, SIDE, SIDE), np.float32)
+    for octave in range(5):
+        coarse = draw.normal(0, 1, (24, 3, SIDE >> octave, SIDE >> octave))
+        total += 1.6**octave * coarse.repeat(1 << octave, 2).repeat(1 << octave, 3)
+    contrast = draw.uniform(20, 50, (24, 1, 1, 1))
+    return np.clip(128 + contrast * total / total.std(), 0, 255).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def narrow(place: Path, pictures: np.ndarray, tmp_path_factory: pytest.TempPathFactory):
+    target = tmp_path_factory.mktemp("narrow") / "place.int8.onnx"
+    return target, quantise(place, target, pictures, QuantiseOptions())
+
+
+def test_eight_bits_describe_pictures_as_single_precision_does(place, pictures, narrow) -> None:
+    target, about = narrow
+    assert about["kept"]
+    wanted, said = load_network(place).run(pictures), load_network(target).run(pictures)
+    cosine = (wanted * said).sum(1) / np.linalg.norm(wanted, axis=1) / np.linalg.norm(said, axis=1)
+    assert np.percentile(cosine, 5) >= 0.98
+    apart = wanted / np.linalg.norm(wanted, axis=1, keepdims=True)
+    nearest = np.argmax(said @ apart.T, axis=1)
+    assert np.array_equal(nearest, np.arange(len(pictures))), "each picture is still most like itself"
+
+
+def test_it_really_is_eight_bits(place, narrow) -> None:
+    import onnx
+
+    kinds = {node.op_type for node in onnx.load(narrow[0]).graph.node}
+    assert {"QuantizeLinear", "DequantizeLinear"} <= kinds
+    scales = [i for i in onnx.load(narrow[0]).graph.initializer if i.name.endswith("_scale")]
+    assert any(np.prod(s.dims) > 1 for s in scales), "weights have a scale for every channel"
+
+
+def test_the_same_network_becomes_the_same_bytes(place, pictures, narrow, tmp_path: Path) -> None:
+    quantise(place, tmp_path / "again.onnx", pictures, QuantiseOptions())
+    assert (tmp_path / "again.onnx").read_bytes() == narrow[0].read_bytes()
+
+
+def test_a_network_that_would_say_something_else_is_left_out(place, pictures, tmp_path: Path) -> None:
+    demanding = dataclasses.replace(QuantiseOptions(), likeness=1.01)
+    about = quantise(place, tmp_path / "place.int8.onnx", pictures[:6], demanding)
+    assert not about["kept"]
+    assert about["single_precision"] == "the first half, products, channels apart", "all was tried"
+    assert not (tmp_path / "place.int8.onnx").exists()
+
+
+def test_likeness_is_the_cosine_most_pairs_reach() -> None:
+    angles = np.radians(np.linspace(0, 60, 101))
+    wanted = np.tile([1.0, 0.0], (101, 1)).astype(np.float32)
+    said = (3 * np.stack([np.cos(angles), np.sin(angles)], axis=1)).astype(np.float32)
+    assert likeness(said, wanted) == pytest.approx(np.cos(np.radians(57)), abs=1e-4)
+    assert likeness(said[:5], wanted) == -1
+    assert likeness(np.full_like(said, np.nan), wanted) == -1
