@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,18 @@ pytest.importorskip("fastapi")
 import httpx
 
 from nadirfix.serve.options import ServeOptions
-from tests.serving import FakePlace, Gate, Running, form, jpeg, read_all, running, small_bundle
+from tests.serving import (
+    FakePlace,
+    Gate,
+    Running,
+    form,
+    head,
+    jpeg,
+    read_all,
+    running,
+    small_bundle,
+    until,
+)  # fmt: skip
 
 PHOTO = jpeg()
 HEADERS = {"Content-Type": "image/jpeg"}
@@ -32,14 +42,6 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def post(service: Running, **more: Any) -> httpx.Response:
     return httpx.post(f"{service.url}/v1/locate", content=PHOTO, headers=HEADERS, timeout=20, **more)
-
-
-def until(is_true: Callable[[], bool]) -> None:
-    for _ in range(1000):
-        if is_true():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it never came to that")
 
 
 def waiting(service: Running) -> int:
@@ -277,13 +279,6 @@ def test_more_connections_than_bearable_are_closed(bundle: Any) -> None:
         finally:
             for line in lines:
                 line.close()
-
-
-def head(service: Running, length: int, *, path: str = "/v1/locate", kind: str = "image/jpeg") -> bytes:
-    return (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
-        f"Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
-    ).encode()
 
 
 def _accepts(service: Running) -> bool:

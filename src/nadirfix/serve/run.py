@@ -60,7 +60,7 @@ def make_server(app: FastAPI, options: ServeOptions) -> uvicorn.Server:
         proxy_headers=False,
         h11_max_incomplete_event_size=options.header_bytes,
         timeout_keep_alive=math.ceil(options.idle_s),
-        timeout_graceful_shutdown=int(options.stop_s),
+        timeout_graceful_shutdown=math.ceil(options.stop_s),
     )
     return uvicorn.Server(config)
 
