@@ -77,6 +77,24 @@ def test_a_refused_body_is_not_needed(bundle: Any) -> None:
         assert held.result().status_code == 200
 
 
+def test_a_client_that_waits_to_be_let_in_sends_nothing_in_vain(bundle: Any) -> None:
+    gate = Gate()
+    with running(bundle, ServeOptions(queue=1), FakePlace(gate)) as service, ThreadPoolExecutor(1) as pool:
+        asks = head(service, len(PHOTO)).replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n")
+        held = pool.submit(post, service)
+        until(lambda: waiting(service) == 1)
+        with service.connect() as line:
+            line.sendall(asks)
+            assert line.recv(20) == b"HTTP/1.1 429 Too Man"
+        gate.open.set()
+        held.result()
+        with service.connect() as line:
+            line.sendall(asks)
+            assert b"100" in receive_until(line, b"\r\n\r\n")
+            line.sendall(PHOTO)
+            assert b"200 OK" in receive_until(line, b"bytes")
+
+
 def test_a_photo_that_takes_too_long_is_503_and_the_service_says_it_is_stuck(bundle: Any) -> None:
     gate = Gate()
     options = ServeOptions(photo_s=0.2)
