@@ -157,7 +157,7 @@ def compared(rounds: list[dict[str, float]]) -> dict[str, Any]:
 def summary(tally: Tally, seconds: float) -> dict[str, Any]:
     stamps = np.array(tally.done_s(seconds))
     service_ms = 1000 * np.diff(stamps)
-    latency_ms = 1000 * np.array([done - sent for sent, done in tally.answers])
+    latency_ms = 1000 * np.array([done - sent for sent, done in tally.answers if done < seconds])
     p50, p99 = (float(np.percentile(latency_ms, q)) for q in (50, 99))
     mean, slow = float(service_ms.mean()), float(np.percentile(service_ms, 99))
     went = answered_meanwhile(tally)

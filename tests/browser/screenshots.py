@@ -1,7 +1,7 @@
 """Pictures of the page for the docs: ``python -m tests.browser.screenshots WORK OUT``.
 
-WORK is a folder for a procedural world, a flight over its newer date and a bundle of its older one, made where
-they are missing. The answers are the service's own.
+WORK is a folder for a procedural world, a flight over its newer date and a bundle of its older one, made
+where they are missing. The answers are the service's own.
 """
 
 from __future__ import annotations
