@@ -28,7 +28,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ def main() -> None:
     options.add_argument("--clients", type=int, default=64)
     options.add_argument("--seconds", type=float, default=60.0)
     options.add_argument("--rounds", type=int, default=3)
-    add_place(options, seed=7)
+    add_place(options, seed=7, matcher="xfeat")
     given = options.parse_args()
     with place(given) as (bundle, photos, folder):
         results = measure(bundle, photos, given, folder)
@@ -80,7 +80,8 @@ def main() -> None:
     print(f"wrote {record('serve_load', results)}")
 
 
-def add_place(options: argparse.ArgumentParser, *, seed: int) -> None:
+def add_place(options: argparse.ArgumentParser, *, seed: int, matcher: str) -> None:
+    options.add_argument("--matcher", default=matcher, choices=("xfeat", "sift", "none"))
     options.add_argument("--bundle", type=Path, help="a bundle instead of one made for this run")
     options.add_argument("--photos", type=Path, help="a folder of photos for it")
     options.add_argument("--seed", type=int, default=seed)
@@ -93,17 +94,17 @@ def place(given: argparse.Namespace) -> Iterator[tuple[Path, Path, Path]]:
         folder = Path(name)
         bundle, photos = given.bundle, given.photos
         if bundle is None or photos is None:
-            bundle, photos = prepare(folder, given.seed)
+            bundle, photos = prepare(folder, given.seed, given.matcher)
         yield bundle, photos, folder
 
 
-def prepare(folder: Path, seed: int) -> tuple[Path, Path]:
+def prepare(folder: Path, seed: int, matcher: Any) -> tuple[Path, Path]:
     write_world(folder / "world", size_m=1000.0, gsd_m=0.5, seed=seed)
     with GeoMap.open(folder / "world" / "new.tif") as ground:
         shot = SimulateOptions(count=40, altitude_max_m=400.0)
         simulate_photos(ground, folder / "photos", camera=CAMERA, options=shot)
-    target = folder / "place.nadir"
-    build_bundle(folder / "world" / "old.tif", target, recipe=RECIPES["tiny"], train=False)
+    target, recipe = folder / "place.nadir", replace(RECIPES["tiny"], matcher=matcher)
+    build_bundle(folder / "world" / "old.tif", target, recipe=recipe, train=False)
     return target, folder / "photos" / "photos"
 
 
@@ -121,6 +122,7 @@ def measure(bundle: Path, photos: Path, given: argparse.Namespace, folder: Path)
         "load_average": {"before": round(load_before, 1), "after": round(os.getloadavg()[0], 1)},
         "clients": given.clients,
         "seconds": given.seconds,
+        "matcher": given.matcher,
         "photos": f"{len(files)} of {CAMERA.spec}",
         "exit_after_sigterm": stopped,
         "left_in_tmp": service.left_behind,
