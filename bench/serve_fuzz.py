@@ -2,8 +2,8 @@
 
 Cut short, bits flipped, spliced, noise, bombs, the wrong kind; bare and in forms, some of them broken too.
 Asked for: no answer of 500 or above, the same process at the end, nothing left in its temporary folder. Ten
-thousand go through a bundle without a matcher, where most of the time is reading; ``--matcher xfeat`` has what can
-still be read held against the map as well, which takes a second each.
+thousand go through a bundle without a matcher, where most of the time is reading; with ``--matcher xfeat``
+what can still be read is held against the map as well, which takes a second each.
 """
 
 from __future__ import annotations
