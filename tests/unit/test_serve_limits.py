@@ -146,6 +146,28 @@ def test_a_photo_that_is_let_in_is_not_refused_when_it_has_come(bundle: Any) -> 
     assert len(place.asked) == 1
 
 
+@pytest.mark.parametrize("how", ["HTTP/1.1 close", "HTTP/1.0", "chunked"])
+def test_who_sends_everything_before_reading_and_hangs_up_then_hears_why_not(bundle: Any, how: str) -> None:
+    """As Python's own client does: a photo that does not fit into the sockets, and Connection: close."""
+    gate, large = Gate(), 20_000_000
+    with running(bundle, ServeOptions(queue=1), FakePlace(gate)) as service, ThreadPoolExecutor(1) as pool:
+        url, headers = f"{service.url}/v1/locate", {"Content-Type": "image/jpeg"}
+        held = pool.submit(httpx.post, url, content=PHOTO, headers=headers, timeout=20)
+        assert gate.entered.acquire(timeout=10)
+        start = head(service, large).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+        if how == "HTTP/1.0":
+            start = head(service, large).replace(b"HTTP/1.1", b"HTTP/1.0")
+        body = bytes(large)
+        if how == "chunked":
+            start = start.replace(b"Content-Length: 20000000", b"Transfer-Encoding: chunked")
+            body = b"1312D00\r\n" + body + b"\r\n0\r\n\r\n"
+        with service.connect() as line:
+            line.sendall(start + body)
+            assert b" 429 " in read_all(line).partition(b"\r\n")[0]
+        gate.open.set()
+        assert held.result().status_code == 200
+
+
 def test_nobody_is_told_to_wait_longer_than_a_connection_is_kept(bundle: Any) -> None:
     async def wait_s(options: ServeOptions) -> int:
         gate, desk = threading.Event(), Desk(capacity=1, pace=options.queue_pace)

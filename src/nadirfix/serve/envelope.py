@@ -14,6 +14,7 @@ from nadirfix.errors import ServiceError
 from nadirfix.serve.desk import Busy, ClientGone
 from nadirfix.serve.options import RETRY_SOON_S
 from nadirfix.serve.problems import LOG, answer, internal, one_line
+from nadirfix.serve.rest import Rest
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -70,10 +71,11 @@ class Envelope:
             await self._app(scope, receive, send)
             return
         scope["nadirfix.request_id"] = secrets.token_hex(8)
-        letter = _Letter(scope, send, self._headers, self._options.send_s)
+        rest = Rest(scope, receive, self._options)
+        letter = _Letter(scope, send, self._headers, rest, self._options.send_s)
         self._at_work += 1
         try:
-            await self._pass_on(scope, receive, letter)
+            await self._pass_on(scope, rest.receive, letter)
         finally:
             self._at_work -= 1
             self._note(scope, letter)
@@ -119,8 +121,8 @@ class Envelope:
 class _Letter:
     """One answer on its way out."""
 
-    def __init__(self, scope: Scope, send: Send, headers: dict[str, str], send_s: float) -> None:
-        self._send, self._headers, self._send_s = send, headers, send_s
+    def __init__(self, scope: Scope, send: Send, headers: dict[str, str], rest: Rest, send_s: float) -> None:
+        self._send, self._headers, self._rest, self._send_s = send, headers, rest, send_s
         self.request_id: str = scope["nadirfix.request_id"]
         self.status, self.began_s = 0, time.monotonic()
 
@@ -129,6 +131,13 @@ class _Letter:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self._dress(MutableHeaders(scope=message))
+        elif not message.get("more_body", False) and self._rest.is_awaited(self.status):
+            await self._write({**message, "more_body": True})
+            await self._rest.let_pass()
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
+        await self._write(message)
+
+    async def _write(self, message: Message) -> None:
         try:
             async with asyncio.timeout(self._send_s):
                 await self._send(message)

@@ -77,6 +77,7 @@ class ServeOptions:
     upload_bytes: int = 256 * _MIB  # photos of all clients held in memory together
     body_grace_s: float = 10.0  # a body may keep us waiting so long, and longer by what it has brought
     body_min_bytes_s: float = 16_384.0
+    rest_s: float = 10.0  # what a client still sends that was refused and hangs up then
     send_s: float = 30.0  # a client that does not take its answer
     header_s: float = 10.0  # from the first byte of a request to the last of its headers
     header_bytes: int = 16_384
