@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import re
 import subprocess
 import sys
@@ -305,6 +306,36 @@ def test_the_program_ends_although_something_is_stuck() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stdout.split()) == (0, ["service.timeout", "False"]), done.stderr
+
+
+HEAPS = """
+import ctypes, sys, threading
+from nadirfix.serve.run import one_heap
+if sys.argv[1] == "one":
+    one_heap()
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+libc.fopen.restype = ctypes.c_void_p
+libc.fclose.argtypes, libc.malloc_info.argtypes = [ctypes.c_void_p], [ctypes.c_int, ctypes.c_void_p]
+gate = threading.Barrier(5)
+threads = [threading.Thread(target=lambda: (gate.wait(), libc.malloc(5000), gate.wait())) for _ in range(4)]
+for thread in threads:
+    thread.start()
+gate.wait(), gate.wait()
+file = libc.fopen(sys.argv[2].encode(), b"w")
+libc.malloc_info(0, file), libc.fclose(file)
+print(open(sys.argv[2]).read().count("<heap nr="))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have one heap anyway")
+def test_threads_share_one_heap(tmp_path: Path) -> None:
+    def heaps(how: str) -> int:
+        command = [sys.executable, "-c", HEAPS, how, str(tmp_path / "heaps.xml")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        return int(done.stdout)
+
+    assert heaps("one") == 1 < heaps("many")
 
 
 def test_methods_made_up_by_clients_are_counted_as_one(bundle: Any) -> None:
