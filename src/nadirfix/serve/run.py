@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["listen", "make_server", "one_heap", "serve_forever"]
 
-#: What glibc is told about memory, by its own numbers: one heap for all threads, blocks from 4 MiB on given back
-#: as soon as they are free, and so is what is free at the end of the heap beyond 64 MiB.
+#: What glibc is told about memory, by its own numbers: one heap for all threads, blocks from 4 MiB on given
+#: back as soon as they are free, and so is what is free at the end of the heap beyond 64 MiB.
 _MALLOC = {-8: 1, -3: 4 << 20, -1: 64 << 20}
 
 
