@@ -96,7 +96,6 @@ def take(browser: Browser, url: str, flight: Path, shot: Shot, out: Path) -> Non
     page.wait_for_selector("#map[data-state=idle]")
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     picture.save(out / f"{shot.name}.jpg", quality=QUALITY, optimize=True)
-    picture.save(out / f"{shot.name}.png")
 
 
 def send(page: Page, flight: Path) -> None:
