@@ -1,9 +1,18 @@
 """What the service bears: 64 clients for a minute, beside ``nadirfix locate`` on the same photos.
 
-First the minute: failures, latency and memory. Then short rounds in turns, ``locate`` on the folder and the
-service under the same clients: throughput is compared round by round, and as processor time a photo, which a
-busy machine changes less. Start-up is left out. Clients send a photo, wait for its answer and send the next;
-who hears 429 waits as long as Retry-After says. Clients and service share this machine's cores.
+First the minute: failures, latency, memory. Then rounds in turns, ``locate`` on the folder and the service
+under the same clients, each photo once: throughput is compared round by round, and as processor time a
+photo, which a busy machine changes less. Start-up and the first photos are left out on both sides. Clients
+take the photos in order, send one, wait for its answer and take the next; who hears 429 keeps its photo and
+waits as long as Retry-After says. Clients and service share this machine's cores.
+
+Latency is what a client sees of a photo that was answered: from before its first byte is written to after
+the last byte of the answer is read. The queue is ``ServeOptions.queue``: photos in the house, the one at
+work among them. Service time is the time from one answer to the next while all clients are at it. The queue
+is full all the time, so from sending to answer it takes the time of ``queue`` photos; photos differ, so who
+waits for slow ones waits longer than ``queue`` times the mean. Hence three bounds: by the mean, by the 99th
+percentile of the service time, and by count: how many answers went out while one client waited, its own
+among them, which is its latency over the mean service time of that very wait.
 """
 
 from __future__ import annotations
@@ -12,18 +21,22 @@ import argparse
 import asyncio
 import json
 import os
-import socket
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from record import record
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
@@ -32,75 +45,87 @@ from nadirfix.options import RECIPES, SimulateOptions
 from nadirfix.serve.options import ServeOptions
 from nadirfix.world.files import write_world
 from nadirfix.world.photos import simulate_photos
+from tests.service_process import ServiceProcess
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)
 WARM_UP_S = 20.0
-ROUND_S = 10.0
-#: Photos at the start of a ``locate`` that are not counted.
+#: Photos at the start of each round that are not counted.
 FIRST = 4
-NADIRFIX = [sys.executable, "-m", "nadirfix"]
+QUEUE = ServeOptions().queue
 
 
 @dataclass
 class Tally:
-    """What the clients met."""
+    """What the clients met: when photos were sent and answered, in seconds from the start."""
 
-    latencies_ms: list[float] = field(default_factory=list)
-    finished_s: list[float] = field(default_factory=list)
+    answers: list[tuple[float, float]] = field(default_factory=list)
     refused: int = 0
     failed: list[str] = field(default_factory=list)
     rss_mb: list[tuple[float, float]] = field(default_factory=list)
+
+    def done_s(self, until_s: float = np.inf) -> list[float]:
+        return sorted(done for _, done in self.answers if done < until_s)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--clients", type=int, default=64)
     options.add_argument("--seconds", type=float, default=60.0)
-    options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--bundle", type=Path, help="a bundle instead of one made for this run")
-    options.add_argument("--photos", type=Path, help="a folder of photos for it")
-    options.add_argument("--seed", type=int, default=7)
+    options.add_argument("--rounds", type=int, default=3)
+    add_place(options, seed=7, matcher="xfeat")
     given = options.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        bundle, photos = given.bundle, given.photos
-        if bundle is None or photos is None:
-            bundle, photos = prepare(folder, given.seed)
+    with place(given) as (bundle, photos, folder):
         results = measure(bundle, photos, given, folder)
     print(json.dumps(results, indent=2))
     print(f"wrote {record('serve_load', results)}")
 
 
-def prepare(folder: Path, seed: int) -> tuple[Path, Path]:
+def add_place(options: argparse.ArgumentParser, *, seed: int, matcher: str) -> None:
+    options.add_argument("--matcher", default=matcher, choices=("xfeat", "sift", "none"))
+    options.add_argument("--bundle", type=Path, help="a bundle instead of one made for this run")
+    options.add_argument("--photos", type=Path, help="a folder of photos for it")
+    options.add_argument("--seed", type=int, default=seed)
+
+
+@contextmanager
+def place(given: argparse.Namespace) -> Iterator[tuple[Path, Path, Path]]:
+    """A bundle, photos for it and a folder to work in; made where none are given."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        bundle, photos = given.bundle, given.photos
+        if bundle is None or photos is None:
+            bundle, photos = prepare(folder, given.seed, given.matcher)
+        yield bundle, photos, folder
+
+
+def prepare(folder: Path, seed: int, matcher: Any) -> tuple[Path, Path]:
     write_world(folder / "world", size_m=1000.0, gsd_m=0.5, seed=seed)
     with GeoMap.open(folder / "world" / "new.tif") as ground:
         shot = SimulateOptions(count=40, altitude_max_m=400.0)
         simulate_photos(ground, folder / "photos", camera=CAMERA, options=shot)
-    target = folder / "place.nadir"
-    build_bundle(folder / "world" / "old.tif", target, recipe=RECIPES["tiny"], train=False)
+    target, recipe = folder / "place.nadir", replace(RECIPES["tiny"], matcher=matcher)
+    build_bundle(folder / "world" / "old.tif", target, recipe=recipe, train=False)
     return target, folder / "photos" / "photos"
 
 
 def measure(bundle: Path, photos: Path, given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     files = sorted(photos.iterdir())
     load_before = os.getloadavg()[0]
-    process, port = start(bundle, folder)
-    try:
-        bodies = [request(port, file.read_bytes()) for file in files]
-        storm = Storm(bodies, port, process.pid, given.clients)
-        tally = storm.run(given.seconds)
+    with ServiceProcess(bundle, folder, quiet=True) as service:
+        bodies = [request(service.port, file.read_bytes()) for file in files]
+        storm = Storm(bodies, service.port, service.process.pid, given.clients)
+        tally = storm.run(seconds=given.seconds)
         rounds = [one_round(bundle, photos, storm) for _ in range(given.rounds)]
-    finally:
-        process.terminate()
-        stopped = process.wait(60)
+        stopped = service.end(signal.SIGTERM)
     return {
         "seed": given.seed,
         "load_average": {"before": round(load_before, 1), "after": round(os.getloadavg()[0], 1)},
         "clients": given.clients,
         "seconds": given.seconds,
+        "matcher": given.matcher,
         "photos": f"{len(files)} of {CAMERA.spec}",
         "exit_after_sigterm": stopped,
-        "left_in_tmp": sorted(p.name for p in (folder / "tmp").iterdir()),
+        "left_in_tmp": service.left_behind,
         **summary(tally, given.seconds),
         "against_locate": compared(rounds),
     }
@@ -110,13 +135,14 @@ def one_round(bundle: Path, photos: Path, storm: Storm) -> dict[str, float]:
     """Photos a second and processor milliseconds a photo, of the command line and of the service."""
     alone_per_s, alone_cpu_ms = locate_alone(bundle, photos)
     before_s = storm.cpu_s()
-    tally = storm.run(ROUND_S)
-    count = len(tally.latencies_ms)
+    wanted = len(storm.bodies)
+    tally = storm.run(answers=wanted)
+    stamps = tally.done_s()[FIRST:wanted]
     return {
         "locate_per_s": alone_per_s,
         "locate_cpu_ms": alone_cpu_ms,
-        "service_per_s": len([t for t in tally.finished_s if t < ROUND_S]) / ROUND_S,
-        "service_cpu_ms": 1000 * (storm.cpu_s() - before_s) / count,
+        "service_per_s": (len(stamps) - 1) / (stamps[-1] - stamps[0]),
+        "service_cpu_ms": 1000 * (storm.cpu_s() - before_s) / len(tally.answers),
     }
 
 
@@ -131,31 +157,35 @@ def compared(rounds: list[dict[str, float]]) -> dict[str, Any]:
 
 
 def summary(tally: Tally, seconds: float) -> dict[str, Any]:
-    late = [t for t in tally.finished_s if 2 <= t < seconds]  # the first are still being queued up
-    per_s = len(late) / (seconds - 2)
-    service_ms, queue = 1000 / per_s, ServeOptions().queue
-    p50, p99 = (float(np.percentile(tally.latencies_ms, q)) for q in (50, 99))
+    stamps = np.array(tally.done_s(seconds))
+    service_ms = 1000 * np.diff(stamps)
+    latency_ms = 1000 * np.array([done - sent for sent, done in tally.answers if done < seconds])
+    p50, p99 = (float(np.percentile(latency_ms, q)) for q in (50, 99))
+    mean, slow = float(service_ms.mean()), float(np.percentile(service_ms, 99))
+    went = answered_meanwhile(tally)
     warm, end = rss_at(tally, min(WARM_UP_S, seconds / 3)), rss_at(tally, seconds)
     return {
-        "answered": len(tally.latencies_ms),
+        "answered": len(tally.answers),
         "refused_429": tally.refused,
         "failed": len(tally.failed),
         "failures": tally.failed[:5],
-        "photos_per_s": round(per_s, 2),
-        "latency_ms": {"p50": round(p50, 1), "p99": round(p99, 1), "max": round(max(tally.latencies_ms), 1)},
-        "queue": queue,
-        "service_ms": {"mean": round(service_ms, 2), "slowest_5_s": round(slowest_ms(tally, seconds), 2)},
-        "p99_against_queue_times_service": round(p99 / (queue * service_ms), 3),
-        "p99_against_queue_times_slowest": round(p99 / (queue * slowest_ms(tally, seconds)), 3),
-        "rss_mb": {f"{WARM_UP_S:.0f} s": round(warm, 1), "end": round(end, 1)},
+        "photos_per_s": round(1000 / mean, 2),
+        "queue": QUEUE,
+        "latency_ms": {"p50": round(p50, 1), "p99": round(p99, 1), "max": round(float(latency_ms.max()), 1)},
+        "service_ms": {"mean": round(mean, 1), "p99": round(slow, 1)},
+        "p99_over_queue_times_mean_service": round(p99 / (QUEUE * mean), 3),
+        "p99_over_queue_times_p99_service": round(p99 / (QUEUE * slow), 3),
+        "answers_while_one_waits": {"p99": int(np.percentile(went, 99)), "max": int(went.max())},
+        "rss_mb": {"warm": round(warm, 1), "end": round(end, 1), "warm_s": min(WARM_UP_S, seconds / 3)},
         "rss_growth_percent": round(100 * (end / warm - 1), 2),
     }
 
 
-def slowest_ms(tally: Tally, seconds: float) -> float:
-    """Time of a photo in the slowest five seconds: a shared machine does not go at one pace."""
-    counts = np.histogram(tally.finished_s, np.arange(2, seconds + 0.1, 5))[0]
-    return 5000 / float(counts.min())
+def answered_meanwhile(tally: Tally) -> np.ndarray:
+    """For each photo: how many answers went out from when it was sent until its own, that one included."""
+    stamps = np.array(tally.done_s())
+    sent, done = np.array(tally.answers).T
+    return np.searchsorted(stamps, done, "right") - np.searchsorted(stamps, sent, "right")
 
 
 def rss_at(tally: Tally, at_s: float) -> float:
@@ -166,15 +196,15 @@ def rss_at(tally: Tally, at_s: float) -> float:
 
 def locate_alone(bundle: Path, photos: Path) -> tuple[float, float]:
     """Photos a second of the command line and processor milliseconds a photo, after the first few."""
-    command = [*NADIRFIX, "locate", *[str(photos)] * 4, "--bundle", str(bundle), "--quiet"]
+    command = [sys.executable, "-m", "nadirfix", "locate", photos, "--bundle", bundle, "--quiet"]
     stamps, spent = [], []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for _ in process.stdout or ():
             stamps.append(time.monotonic())
             spent.append(cpu_of(process.pid))
-    count = len(stamps) - FIRST - 1
-    per_s = count / (stamps[-1] - stamps[FIRST])
-    return per_s, 1000 * (spent[-2] - spent[FIRST]) / (count - 1)
+    photos_counted = len(stamps) - FIRST - 1
+    per_s = photos_counted / (stamps[-1] - stamps[FIRST])
+    return per_s, 1000 * (spent[-2] - spent[FIRST]) / (photos_counted - 1)
 
 
 def cpu_of(pid: int) -> float:
@@ -184,24 +214,6 @@ def cpu_of(pid: int) -> float:
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def start(bundle: Path, folder: Path) -> tuple[subprocess.Popen[bytes], int]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    (folder / "tmp").mkdir()
-    environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
-    command = [*NADIRFIX, "serve", "--bundle", str(bundle), "--port", str(port), "--quiet"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stderr=log)
-    for _ in range(600):
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz").close()
-            return process, port
-        except OSError:
-            time.sleep(0.1)
-    raise SystemExit((folder / "log").read_text())
 
 
 def request(port: int, photo: bytes) -> bytes:
@@ -221,44 +233,68 @@ class Storm:
     pid: int
     clients: int
 
-    def run(self, seconds: float) -> Tally:
-        return asyncio.run(self._run(seconds))
+    def run(self, *, seconds: float = np.inf, answers: float = np.inf) -> Tally:
+        """Until so much time has passed, or so many photos are answered; who waits then gets its answer."""
+        return asyncio.run(self._run(seconds, answers))
 
     def cpu_s(self) -> float:
         return cpu_of(self.pid)
 
-    async def _run(self, seconds: float) -> Tally:
-        tally, began_s = Tally(), time.monotonic()
-        when = {"port": self.port, "began_s": began_s, "until_s": began_s + seconds}
+    async def _run(self, seconds: float, answers: float) -> Tally:
+        tally, began_s, turn = Tally(), time.monotonic(), count()
+
+        def over() -> bool:
+            return time.monotonic() - began_s >= seconds or len(tally.answers) >= answers
+
+        def body() -> bytes:
+            return self.bodies[next(turn) % len(self.bodies)]
+
         watch = asyncio.create_task(watch_memory(tally, self.pid, began_s))
-        await asyncio.gather(*(client(tally, self.bodies, i, **when) for i in range(self.clients)))
+        crowd = [Client(tally, self.port, began_s, over, body) for _ in range(self.clients)]
+        await asyncio.gather(*(one.run() for one in crowd))
         watch.cancel()
         return tally
 
 
-async def client(
-    tally: Tally, bodies: list[bytes], turn: int, *, port: int, began_s: float, until_s: float
-) -> None:
-    while time.monotonic() < until_s:
-        try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            while (sent_s := time.monotonic()) < until_s:
-                writer.write(bodies[turn % len(bodies)])
-                status, retry_s, body = await answer(reader)
-                if status == 200:
-                    done_s = time.monotonic()
-                    tally.latencies_ms.append(1000 * (done_s - sent_s))
-                    tally.finished_s.append(done_s - began_s)
-                    turn += 7
-                elif status == 429:
-                    tally.refused += 1
-                    await asyncio.sleep(retry_s)
-                else:
-                    tally.failed.append(f"{status} {body[:200]!r}")
-            writer.close()
-        except (OSError, asyncio.IncompleteReadError) as error:
-            if time.monotonic() < until_s:
-                tally.failed.append(f"{type(error).__name__}: {error}")
+@dataclass(frozen=True)
+class Client:
+    """Sends a photo, waits for its answer, takes the next."""
+
+    tally: Tally
+    port: int
+    began_s: float
+    over: Any
+    next_body: Any
+
+    async def run(self) -> None:
+        while not self.over():
+            try:
+                await self._talk()
+            except (OSError, asyncio.IncompleteReadError) as error:
+                self.tally.failed.append(f"{type(error).__name__}: {error}")
+
+    async def _talk(self) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        body = self.next_body()
+        while not self.over():
+            sent_s = time.monotonic()
+            writer.write(body)
+            status, retry_s, said = await answer(reader)
+            if status == 200:
+                self.tally.answers.append((sent_s - self.began_s, time.monotonic() - self.began_s))
+                body = self.next_body()
+            elif status == 429:
+                self.tally.refused += 1
+                await self._wait(retry_s)
+            else:
+                self.tally.failed.append(f"{status} {said[:200]!r}")
+        writer.close()
+
+    async def _wait(self, retry_s: float) -> None:
+        """As long as the service says, unless all is over before."""
+        until_s = time.monotonic() + retry_s
+        while not self.over() and time.monotonic() < until_s:
+            await asyncio.sleep(min(0.2, max(0.0, until_s - time.monotonic())))
 
 
 async def answer(reader: asyncio.StreamReader) -> tuple[int, float, bytes]:

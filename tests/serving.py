@@ -21,6 +21,7 @@ from nadirfix.bundle.parts import MANIFEST
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
 from nadirfix.serve.app import create_app
+from nadirfix.serve.front import PAGE_FOLDER
 from nadirfix.serve.options import ServeOptions
 from nadirfix.serve.run import listen, make_server
 from nadirfix.serve.wish import Wish
@@ -109,10 +110,12 @@ def form(*fields: tuple[str, str | None, bytes], boundary: bytes = b"cut") -> tu
 
 
 @contextmanager
-def running(bundle: Any, options: ServeOptions, place: Any) -> Iterator[Running]:
+def running(
+    bundle: Any, options: ServeOptions, place: Any = None, *, page: Path = PAGE_FOLDER
+) -> Iterator[Running]:
     """The service on a real socket, stopped in an orderly way at the end."""
     with listen(ServeOptions(port=0)) as listener:
-        server = make_server(create_app(bundle, options, place=place), options)
+        server = make_server(create_app(bundle, options, place=place, page=page), options)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         while not server.started:
@@ -143,6 +146,23 @@ class Running:
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=20)
+
+
+def head(service: Running, length: int, *, path: str = "/v1/locate", kind: str = "image/jpeg") -> bytes:
+    """The head of a request with a body of so many bytes."""
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
+        f"Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def until(is_true: Callable[[], bool]) -> None:
+    """Wait for it, ten seconds at most."""
+    for _ in range(1000):
+        if is_true():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came to that")
 
 
 def read_all(connection: socket.socket) -> bytes:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("fastapi", reason="no service: pip install 'nadirfix[serve]'")
+
 from nadirfix.manifest import ManifestRow, read_manifest
 from tests.browser.fake_service import FakeService, running
 from tests.browser.tiles import Tiles

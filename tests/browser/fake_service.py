@@ -28,14 +28,11 @@ from PIL import Image, UnidentifiedImageError
 
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.manifest import ManifestRow
+from nadirfix.serve.envelope import POLICY
 from nadirfix.types import Point, View
 from tests.browser.fake_answers import CAMERA, CANONICAL_M, answer_for, jpeg, reference_place, verdict
 from tests.browser.tiles import Tiles
 
-POLICY = (
-    "default-src 'self'; img-src 'self' blob: data:; worker-src 'self' blob:; object-src 'none'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 #: Status, headers, body.
 Reply = tuple[int, dict[str, str], bytes]
 

@@ -1,7 +1,7 @@
-"""Pictures of the page for the docs: ``python -m tests.browser.screenshots WORLD FLIGHT OUT``.
+"""Pictures of the page for the docs: ``python -m tests.browser.screenshots WORK OUT``.
 
-WORLD is what ``nadirfix world`` made, FLIGHT what ``nadirfix simulate WORLD/new.tif`` made of it. Answers are
-the stand-in's, so that the pictures show the page and not a network's luck.
+WORK is a folder for a procedural world, a flight over its newer date and a bundle of its older one, made
+where they are missing. The answers are the service's own.
 """
 
 from __future__ import annotations
@@ -14,12 +14,25 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from nadirfix.manifest import read_manifest
+from nadirfix.bundle import Bundle
+from nadirfix.camera import Camera
+from nadirfix.geo.geomap import GeoMap
+from nadirfix.offline import build_bundle
+from nadirfix.options import RECIPES
+from nadirfix.serve.options import ServeOptions
+from nadirfix.types import Point, View
+from nadirfix.world.files import write_world
+from nadirfix.world.photos import simulate_photos
 from tests.browser.conftest import ARGUMENTS, CHROMIUM, PAGE
-from tests.browser.fake_service import FakeService, running
-from tests.browser.tiles import Tiles
+from tests.serving import running
 
-QUALITY = 64
+QUALITY = 72
+CAMERA = Camera(2048, 1536, 1200.0, 1200.0)
+#: There and back over the middle of the map: metres east and north of it, and where the photo's top points.
+LEGS = [(-190.0 + 95.0 * i, -75.0, 90.0) for i in range(5)] + [
+    (190.0 - 95.0 * i, 75.0, 270.0) for i in range(5)
+]
+ALTITUDE_M = 180.0
 
 
 @dataclass(frozen=True)
@@ -34,20 +47,39 @@ class Shot:
 
 
 SHOTS = [
-    Shot("page", (1280, 800), "light", 3, 90),
-    Shot("page-dark", (390, 844), "dark", 5, 90),
+    Shot("page", (1280, 800), "light", 3, 85),
+    Shot("page-wide-dark", (1280, 800), "dark", 7, 50),
+    Shot("page-dark", (390, 844), "dark", 5, 85),
+    Shot("page-narrow", (360, 740), "light", 1, 85),
 ]
 
 
 def main() -> None:
-    world, flight, out = map(Path, sys.argv[1:])
-    rows = read_manifest(flight / "manifest.csv")
-    service = FakeService(page=PAGE, tiles=Tiles(world / "old.tif"), rows=rows)
-    with running(service) as url, sync_playwright() as driver:
+    work, out = map(Path, sys.argv[1:])
+    prepare(work)
+    out.mkdir(parents=True, exist_ok=True)
+    with (
+        running(Bundle.load(work / "place.nadir"), ServeOptions(), page=PAGE) as service,
+        sync_playwright() as driver,
+    ):
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for shot in SHOTS:
-            take(browser, url, flight, shot, out)
+            take(browser, service.url, work / "flight", shot, out)
         browser.close()
+
+
+def prepare(work: Path) -> None:
+    if not (work / "world").exists():
+        write_world(work / "world", size_m=1000.0, gsd_m=0.5, seed=5)
+    if not (work / "flight").exists():
+        with GeoMap.open(work / "world" / "new.tif") as ground:
+            simulate_photos(ground, work / "flight", camera=CAMERA, views=flown(ground.center))
+    if not (work / "place.nadir").exists():
+        build_bundle(work / "world" / "old.tif", work / "place.nadir", recipe=RECIPES["tiny"], train=False)
+
+
+def flown(middle: Point) -> list[View]:
+    return [View(middle.moved(east_m, north_m), ALTITUDE_M, turn) for east_m, north_m, turn in LEGS]
 
 
 def take(browser: Browser, url: str, flight: Path, shot: Shot, out: Path) -> None:
@@ -69,7 +101,8 @@ def take(browser: Browser, url: str, flight: Path, shot: Shot, out: Path) -> Non
 def send(page: Page, flight: Path) -> None:
     photos = sorted((flight / "photos").glob("*.jpg"))
     page.set_input_files("#choose", [*photos, flight / "manifest.csv"])
-    page.locator(".photo .badge.good").nth(len(photos) - 1).wait_for()
+    page.locator(".photo").nth(len(photos) - 1).wait_for()
+    page.locator(".photo .badge.wait").first.wait_for(state="detached", timeout=120_000)
     page.locator(".photo img").nth(len(photos) - 1).wait_for()
 
 

@@ -109,6 +109,24 @@ def test_fits_a_narrow_window(opener: Opener, address: str, photos: list[Path]) 
     assert visit.page.locator(".map").bounding_box()["height"] > 200
 
 
+def test_the_list_of_a_narrow_window_follows_the_track(
+    opener: Opener, address: str, photos: list[Path]
+) -> None:
+    """The photo that is looked at is in sight in its list, and the page does not move by itself."""
+    visit = opener(address, width=360, height=740).open()
+    visit.send(*photos)
+    visit.settled(len(photos))
+    visit.page.evaluate("scrollTo(0, 0)")
+    visit.page.locator("#time").fill(str(len(photos) - 1))
+    visit.page.wait_for_selector(".photo[aria-current=true]:has-text('000005.jpg')")
+    seen = """() => {
+      const [row, list] = ['.photo[aria-current=true]', '.list']
+        .map(name => document.querySelector(name).getBoundingClientRect());
+      return [row.top >= list.top - 1 && row.bottom <= list.bottom + 1, scrollY];
+    }"""
+    assert visit.page.evaluate(seen) == [True, 0]
+
+
 def test_colours_follow_the_system_until_one_chooses_and_words_stand_out_in_all(
     opener: Opener, address: str, photos: list[Path]
 ) -> None:

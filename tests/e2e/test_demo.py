@@ -58,7 +58,10 @@ def test_demo_tells_the_whole_story_and_keeps_what_is_whole(tmp_path: Path) -> N
     assert made_now(run(out)) == ["contact"]
     (out / "evaluation" / "report.html").unlink()
     assert made_now(run(out)) == ["evaluation"]
-    assert made_now(run(out)) == []
+    again = CliRunner().invoke(app, ["demo", "--out", str(out)])
+    assert made_now(json.loads(again.stdout)) == []
+    told_in_one_line = "".join(again.stderr.split())  # however wide the terminal is
+    assert f"nadirfixserve--bundle{out / 'demo.nadir'}" in told_in_one_line
 
 
 @pytest.mark.usefixtures("small")

@@ -30,7 +30,8 @@ from starlette.testclient import TestClient
 from nadirfix.bundle import Bundle
 from nadirfix.serve.app import create_app
 from nadirfix.serve.options import ServeOptions
-from tests.command import PROGRAM, nadirfix
+from tests.command import nadirfix
+from tests.service_process import ServiceProcess
 from tests.serving import LOCAL, TOKEN, form, jpeg
 from tests.uploads import mutated
 
@@ -119,53 +120,19 @@ def try_out(operation: Any, seen: Counter[int]) -> None:
     check()
 
 
-class Service:
-    """``nadirfix serve`` as a process."""
-
-    def __init__(self, bundle: Path, folder: Path) -> None:
-        self.bundle, self.folder = bundle, folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.headers = {"Authorization": f"Bearer {TOKEN}"}
-
-    def start(self) -> None:
-        (self.folder / "token").write_text(TOKEN + "\n")
-        command = [PROGRAM, "serve", "--bundle", self.bundle, "--port", str(self.port), "--token-file",
-                   self.folder / "token"]  # fmt: skip
-        environment = {**os.environ, "TMPDIR": str(self.folder)}
-        with (self.folder / "log").open("a") as log:
-            self.process = subprocess.Popen(command, stderr=log, stdout=log, env=environment)
-        for _ in range(300):
-            with contextlib.suppress(httpx.TransportError):
-                if httpx.get(f"{self.url}/readyz").status_code == 200:
-                    return
-            assert self.process.poll() is None, (self.folder / "log").read_text()
-            time.sleep(0.1)
-        raise AssertionError("never ready")
-
-    def end(self, number: int) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(30)
-
-
 @pytest.fixture
-def service(tiny_bundle: Path, tmp_path: Path) -> Iterator[Service]:
-    service = Service(tiny_bundle, tmp_path)
-    service.start()
-    yield service
-    if service.process.poll() is None:
-        service.end(signal.SIGKILL)
+def service(tiny_bundle: Path, tmp_path: Path) -> Iterator[ServiceProcess]:
+    with ServiceProcess(tiny_bundle, tmp_path, token=TOKEN) as service:
+        yield service
 
 
-def test_killed_under_load_it_comes_back_whole(service: Service, tiny_photos: Path) -> None:
+def test_killed_under_load_it_comes_back_whole(service: ServiceProcess, tiny_photos: Path) -> None:
     photo = next((tiny_photos / "photos").iterdir()).read_bytes()
     answers: list[int] = []
     over = threading.Event()
 
     def ask() -> None:
-        with httpx.Client(headers=service.headers, timeout=20) as client:
+        with httpx.Client(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20) as client:
             while not over.is_set():
                 with contextlib.suppress(httpx.TransportError):
                     headers = {"Content-Type": "image/jpeg"}
@@ -181,17 +148,17 @@ def test_killed_under_load_it_comes_back_whole(service: Service, tiny_photos: Pa
     over.set()
     for thread in threads:
         thread.join()
-    assert sorted(p.name for p in service.folder.iterdir()) == ["log", "token"]  # no upload left behind
+    assert service.left_behind == []
     assert nadirfix("verify", service.bundle).returncode == 0
     service.start()
     the_client_in_the_examples_works(service, sorted((tiny_photos / "photos").iterdir())[:2])
     assert set(answers) <= {200, 429}
     assert service.end(signal.SIGTERM) == 0
-    log = (service.folder / "log").read_text()
-    assert TOKEN not in log and "Traceback" not in log
+    assert service.left_behind == []
+    assert TOKEN not in service.log and "Traceback" not in service.log
 
 
-def the_client_in_the_examples_works(service: Service, photos: list[Path]) -> None:
+def the_client_in_the_examples_works(service: ServiceProcess, photos: list[Path]) -> None:
     environment = {**os.environ, "NADIRFIX_TOKEN": TOKEN}
     command = [sys.executable, ROOT / "examples" / "locate_client.py", "--url", service.url, *photos]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)

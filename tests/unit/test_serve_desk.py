@@ -24,7 +24,7 @@ def test_answers_come_back_and_faults_too() -> None:
 
     desk = Desk(capacity=1)
     asyncio.run(story())
-    desk.stop()
+    assert desk.stop(5)
 
 
 def test_the_queue_never_grows_beyond_its_size() -> None:
@@ -49,7 +49,7 @@ def test_the_queue_never_grows_beyond_its_size() -> None:
     assert [a for a in answers if isinstance(a, int)] == [1, 2, 3]
     assert sum(isinstance(a, Busy) for a in answers) == 47
     assert max(most) == 1  # one at a time
-    desk.stop()
+    assert desk.stop(5)
 
 
 def test_the_refused_are_told_to_come_one_after_another() -> None:
@@ -61,8 +61,8 @@ def test_the_refused_are_told_to_come_one_after_another() -> None:
         usual_s.append(desk.usual_s)
         waits = []
         for _ in range(200):
-            with pytest.raises(Busy) as refusal:
-                desk.check()
+            with pytest.raises(Busy) as refusal, desk.seat():
+                pass
             waits.append(refusal.value.retry_after_s)
         gate.set()
         await asyncio.gather(*holders)
@@ -74,7 +74,7 @@ def test_the_refused_are_told_to_come_one_after_another() -> None:
     queue_s = 10 * usual_s[0]
     assert waits == sorted(waits) and waits[0] == 1
     assert queue_s < waits[-1] <= 4 * queue_s + 1, f"{waits[-1]} s for a queue of {queue_s:.2f} s"
-    desk.stop()
+    assert desk.stop(5)
 
 
 def test_what_takes_too_long_is_given_up_and_never_begun() -> None:
@@ -91,7 +91,7 @@ def test_what_takes_too_long_is_given_up_and_never_begun() -> None:
     begun: list[int] = []
     gate, desk = threading.Event(), Desk(capacity=5)
     asyncio.run(story())
-    desk.stop()
+    assert desk.stop(5)
     assert not begun and desk.taken == 0 and desk.at_work_s == 0
 
 
@@ -109,7 +109,7 @@ def test_a_client_that_hangs_up_frees_its_place() -> None:
     begun: list[int] = []
     gate, desk = threading.Event(), Desk(capacity=5)
     asyncio.run(story())
-    desk.stop()
+    assert desk.stop(5)
     assert not begun
 
 
@@ -117,7 +117,7 @@ def test_stopping_finishes_what_was_taken_and_takes_nothing_new() -> None:
     async def story() -> None:
         asked = [asyncio.create_task(desk.ask(lambda: time.sleep(0.05), patience_s=20)) for _ in range(4)]
         await asyncio.sleep(0)
-        await asyncio.to_thread(desk.stop)
+        await asyncio.to_thread(desk.stop, 5)
         with pytest.raises(ServiceError) as refusal:
             await desk.ask(lambda: 1, patience_s=1)
         assert refusal.value.code == "service.stopping"
@@ -141,7 +141,7 @@ def test_reserved_work_passes_a_full_queue() -> None:
 
     gate, desk = threading.Event(), Desk(capacity=1)
     asyncio.run(story())
-    desk.stop()
+    assert desk.stop(5)
 
 
 def test_the_ledger_refuses_what_is_too_much_and_forgets_what_is_settled() -> None:

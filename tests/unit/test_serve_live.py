@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,18 @@ pytest.importorskip("fastapi")
 import httpx
 
 from nadirfix.serve.options import ServeOptions
-from tests.serving import FakePlace, Gate, Running, form, jpeg, read_all, running, small_bundle
+from tests.serving import (
+    FakePlace,
+    Gate,
+    Running,
+    form,
+    head,
+    jpeg,
+    read_all,
+    running,
+    small_bundle,
+    until,
+)  # fmt: skip
 
 PHOTO = jpeg()
 HEADERS = {"Content-Type": "image/jpeg"}
@@ -32,14 +42,6 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def post(service: Running, **more: Any) -> httpx.Response:
     return httpx.post(f"{service.url}/v1/locate", content=PHOTO, headers=HEADERS, timeout=20, **more)
-
-
-def until(is_true: Callable[[], bool]) -> None:
-    for _ in range(1000):
-        if is_true():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it never came to that")
 
 
 def waiting(service: Running) -> int:
@@ -73,6 +75,24 @@ def test_a_refused_body_is_not_needed(bundle: Any) -> None:
             assert line.recv(20) == b"HTTP/1.1 429 Too Man"
         gate.open.set()
         assert held.result().status_code == 200
+
+
+def test_a_client_that_waits_to_be_let_in_sends_nothing_in_vain(bundle: Any) -> None:
+    gate = Gate()
+    with running(bundle, ServeOptions(queue=1), FakePlace(gate)) as service, ThreadPoolExecutor(1) as pool:
+        asks = head(service, len(PHOTO)).replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n")
+        held = pool.submit(post, service)
+        until(lambda: waiting(service) == 1)
+        with service.connect() as line:
+            line.sendall(asks)
+            assert line.recv(20) == b"HTTP/1.1 429 Too Man"
+        gate.open.set()
+        held.result()
+        with service.connect() as line:
+            line.sendall(asks)
+            assert b"100" in receive_until(line, b"\r\n\r\n")
+            line.sendall(PHOTO)
+            assert b"200 OK" in receive_until(line, b"bytes")
 
 
 def test_a_photo_that_takes_too_long_is_503_and_the_service_says_it_is_stuck(bundle: Any) -> None:
@@ -277,13 +297,6 @@ def test_more_connections_than_bearable_are_closed(bundle: Any) -> None:
         finally:
             for line in lines:
                 line.close()
-
-
-def head(service: Running, length: int, *, path: str = "/v1/locate", kind: str = "image/jpeg") -> bytes:
-    return (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
-        f"Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
-    ).encode()
 
 
 def _accepts(service: Running) -> bool:

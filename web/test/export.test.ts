@@ -31,6 +31,12 @@ const FIX: Placed = {
     { rank: 1, reference: 7, lon: 14.6, lat: 48.3, heading_deg: 90, distance: 0.5, weight: null, cell: [1, 2] },
   ],
   timings_ms: { total: 5 },
+  verified: true,
+  inliers: 164,
+  tilt_deg: 1.5,
+  tilt_toward_deg: 45,
+  aircraft: { lon: 14.51, lat: 48.26, radius95_m: 30 },
+  hypotheses: [{ lon: 14.7, lat: 48.4, altitude_m: 110, confidence: 0.1, inliers: 9 }],
 };
 const LOST: Placed = {
   ...FIX,
@@ -40,6 +46,8 @@ const LOST: Placed = {
   lat: null,
   footprint: null,
   candidates: [],
+  aircraft: null,
+  hypotheses: [],
   reason: "fog",
   warnings: [],
 };
@@ -56,12 +64,13 @@ describe("CSV", () => {
   it("has the columns of `nadirfix locate --format csv`, and a line per photo", () => {
     const [head, fix, lost, broken] = parseCsv(toCsv(ALL)) as [string[], string[], string[], string[]];
     expect(head.join()).toBe(
-      "photo,status,lon,lat,easting_m,northing_m,epsg,altitude_m,gsd_m,heading_deg,confidence,radius95_m,reason," +
-        "crop_clamped,warnings,error_code,error_message,error_hint",
+      "photo,status,lon,lat,easting_m,northing_m,epsg,altitude_m,gsd_m,heading_deg,confidence,radius95_m," +
+        "verified,inliers,tilt_deg,tilt_toward_deg,reason,crop_clamped,warnings,error_code,error_message,error_hint",
     );
     expect(fix.slice(0, 4)).toEqual([FIX.photo, "fix", "14.5", "48.25"]);
-    expect(fix[14]).toBe("one; two");
-    expect([lost[2], lost[12]]).toEqual(["", "fog"]);
+    expect(fix.slice(12, 16)).toEqual(["true", "164", "1.5", "45"]);
+    expect(fix[18]).toBe("one; two");
+    expect([lost[2], lost[16]]).toEqual(["", "fog"]);
     expect(broken.slice(-3)).toEqual(["photo.unreadable", "no picture", "give a JPEG"]);
   });
 
@@ -79,16 +88,29 @@ describe("GeoJSON", () => {
   };
 
   it("has a role for each feature, and closed rings", () => {
-    expect(told.features.map((f) => f.properties["role"])).toEqual(["fix", "footprint", "candidate", "fix", "fix"]);
+    expect(told.features.map((f) => f.properties["role"])).toEqual([
+      "fix",
+      "footprint",
+      "aircraft",
+      "candidate",
+      "hypothesis",
+      "fix",
+      "fix",
+    ]);
     expect(told.features[0]!.geometry).toEqual({ type: "Point", coordinates: [14.5, 48.25] });
+    expect(told.features[4]).toMatchObject({
+      geometry: { type: "Point", coordinates: [14.7, 48.4] },
+      properties: { photo: FIX.photo, inliers: 9 },
+    });
+    expect(told.features[0]!.properties).not.toHaveProperty("hypotheses");
     const ring = (told.features[1]!.geometry!.coordinates as number[][][])[0]!;
     expect(ring).toHaveLength(5);
     expect(ring[0]).toEqual(ring[4]);
   });
 
   it("has no geometry where there is no place, and says why", () => {
-    expect(told.features[3]).toMatchObject({ geometry: null, properties: { reason: "fog" } });
-    expect(told.features[4]).toMatchObject({ geometry: null, properties: { error: BROKEN.error } });
+    expect(told.features[5]).toMatchObject({ geometry: null, properties: { reason: "fog" } });
+    expect(told.features[6]).toMatchObject({ geometry: null, properties: { error: BROKEN.error } });
   });
 });
 

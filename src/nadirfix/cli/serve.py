@@ -49,8 +49,9 @@ def _run(path: Path, options: ServeOptions, *, quiet: bool) -> None:
     from nadirfix.serve.app import create_app
     from nadirfix.serve.front import PAGE_FOLDER
     from nadirfix.serve.placer import Placer
-    from nadirfix.serve.run import listen, serve_forever
+    from nadirfix.serve.run import listen, one_heap, serve_forever
 
+    one_heap()
     with listen(options) as listener:
         bundle = Bundle.load(path)
         Placer(bundle, options).warm_up()

@@ -24,7 +24,7 @@ __all__ = ["Fineness", "Photo", "decode", "open_photo", "orientation_of"]
 #: A photo on disk, or its bytes.
 Photo = Path | str | bytes
 
-_DO_OPEN = "give a JPEG, PNG, TIFF or WebP photo"
+_DO_OPEN = "give a JPEG, PNG, TIFF, WebP or JPEG 2000 photo"
 #: What Pillow's readers raise on damaged files, besides OSError.
 _DAMAGED = (
     OSError,

@@ -22,7 +22,7 @@ from nadirfix.serve.front import PAGE_FOLDER, Page
 from nadirfix.serve.metrics import Metrics
 from nadirfix.serve.options import ServeOptions
 from nadirfix.serve.placer import Placer
-from nadirfix.serve.problems import add_handlers
+from nadirfix.serve.problems import LOG, add_handlers
 from nadirfix.serve.routes import Parts, add_routes
 from nadirfix.serve.schemas import LINE_EXAMPLE
 
@@ -36,16 +36,14 @@ def create_app(
     bundle: Bundle, options: ServeOptions, *, place: Place | None = None, page: Path = PAGE_FOLDER
 ) -> FastAPI:
     """A service for one bundle; ``place`` stands in for placing photos in tests."""
-    desk, ledger = Desk(capacity=options.queue), Ledger(options.upload_bytes)
+    desk = Desk(capacity=options.queue, pace=options.queue_pace)
+    ledger = Ledger(options.upload_bytes)
     metrics, atlas = Metrics(desk, ledger), Atlas(bundle, options)
-    placer = Placer(bundle, options)
 
     @asynccontextmanager
     async def alive(_: FastAPI) -> AsyncIterator[None]:
-        if place is None:
-            await desk.ask(placer.warm_up, patience_s=options.photo_s * 10)
         yield
-        await asyncio.gather(*(asyncio.to_thread(worker.stop) for worker in (desk, atlas)))
+        await _stop(desk, atlas, within_s=options.last_s)
 
     app = FastAPI(
         title="nadirfix",
@@ -55,12 +53,19 @@ def create_app(
         redoc_url=None,
         lifespan=alive,
     )
-    counter = Counter(place or placer, desk, ledger, metrics, options)
+    counter = Counter(place or Placer(bundle, options), desk, ledger, metrics, options)
     add_routes(app, Parts(counter, atlas, metrics, Page(page), desk, options))
     add_handlers(app)
     _surround(app, metrics, options)
     app.openapi = partial(_described, app)  # type: ignore[method-assign]
     return app
+
+
+async def _stop(*at_work: Desk | Atlas, within_s: float) -> None:
+    """Finish what was taken; what is stuck is left behind, nobody waits for it any more."""
+    done = await asyncio.gather(*(asyncio.to_thread(one.stop, within_s) for one in at_work))
+    if not all(done):
+        LOG.error("something is still at work %g s after the last request; left behind", within_s)
 
 
 def _described(app: FastAPI) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from nadirfix.errors import ServiceError
 from nadirfix.geo.crs import transform
 from nadirfix.serve import sheets
 from nadirfix.serve.desk import Desk
+from nadirfix.serve.options import FOREVER, TILE_PX
 from nadirfix.serve.sheets import Picture
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Atlas"]
 
-_KEEP = "public, max-age=31536000, immutable"
+#: A token may guard the map: nobody between us and the browser may keep it.
+_KEEP = f"private, {FOREVER}"
 _ASK_AGAIN = "no-cache"
 #: Features written at a time.
 _PIECE = 500
@@ -39,7 +41,7 @@ class Atlas:
 
     def __init__(self, bundle: Bundle, options: ServeOptions) -> None:
         self._bundle, self._options = bundle, options
-        self._desk = Desk(capacity=options.tile_queue)
+        self._desk = Desk(capacity=options.tile_queue, what="picture", pace=options.queue_pace)
         self._kept = _Kept(options.tile_cache_bytes)
         self._empty = sheets.empty_tile()
         self._hash = parts.sha256_of(bundle.path / parts.MANIFEST)[:16]
@@ -75,10 +77,7 @@ class Atlas:
         """One tile of the map."""
         if z > self._max_zoom or not (0 <= x < 2**z and 0 <= y < 2**z):
             raise _nothing("tile", f"{z}/{x}/{y}", f"zooms go to {self._max_zoom}")
-        if z < self._min_zoom:
-            return self._response(request, self._empty)
-        draw = partial(self._tile, z, x, y)
-        return await self._picture(request, f"{z}/{x}/{y}", draw)
+        return await self._picture(request, f"{z}/{x}/{y}", partial(self._tile, z, x, y))
 
     async def reference(self, request: Request, row: int) -> Response:
         """One reference view."""
@@ -97,36 +96,35 @@ class Atlas:
             yield (text + (",\n" if start + _PIECE < count else "\n")).encode()
         yield b"]}\n"
 
-    def is_same(self, request: Request) -> bool:
-        """Whether the client has it already."""
-        return self._etag() in request.headers.get("if-none-match", "")
+    def same(self, request: Request) -> Response | None:
+        """That the client has it already, where it has."""
+        if self._etag() in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=self.headers(request))
+        return None
 
     def headers(self, request: Request) -> dict[str, str]:
         """How long what is shown may be kept: for good under its own address, else it is asked for again."""
         named = request.query_params.get("v") == self._hash
         return {"ETag": self._etag(), "Cache-Control": _KEEP if named else _ASK_AGAIN}
 
-    def stop(self) -> None:
-        """Finish what is being drawn."""
-        self._desk.stop()
+    def stop(self, within_s: float) -> bool:
+        """Finish what is being drawn; False where it takes longer."""
+        return self._desk.stop(within_s)
 
     async def _picture(self, request: Request, key: str, draw: Callable[[], Picture]) -> Response:
-        if self.is_same(request):
-            return Response(status_code=304, headers=self.headers(request))
+        if (same := self.same(request)) is not None:
+            return same
         picture = self._kept.get(key)
         if picture is None:
             picture = await self._desk.ask(draw, patience_s=self._options.photo_s)
             self._kept.put(key, picture)
-        return self._response(request, picture)
+        return Response(picture.data, 200, self.headers(request), picture.media_type)
 
     def _tile(self, z: int, x: int, y: int) -> Picture:
+        if z < self._min_zoom:
+            return self._empty
         drawn = sheets.draw_tile(self._bundle.texture, z, x, y, quality=self._options.tile_quality)
         return drawn or self._empty
-
-    def _response(self, request: Request, picture: Picture) -> Response:
-        if self.is_same(request):
-            return Response(status_code=304, headers=self.headers(request))
-        return Response(picture.data, 200, self.headers(request), picture.media_type)
 
     def _etag(self) -> str:
         return f'"{self._hash}-{__version__}"'
@@ -134,7 +132,7 @@ class Atlas:
     def _about_tiles(self) -> dict[str, Any]:
         url = f"/v1/tiles/{{z}}/{{x}}/{{y}}.jpg?v={self._hash}"
         zooms = {"min_zoom": self._min_zoom, "max_zoom": self._max_zoom}
-        return {"url": url, **zooms, "size_px": sheets.TILE_PX}
+        return {"url": url, **zooms, "size_px": TILE_PX}
 
     def _about_references(self) -> dict[str, Any]:
         width_px, height_px = sheets.reference_size(self._bundle, self._options.reference_width_px)

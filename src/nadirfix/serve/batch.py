@@ -46,9 +46,7 @@ class Batch:
                     raise line
                 yield line
         finally:
-            for task in (reading, self._at_work):
-                if task is not None:
-                    task.cancel()
+            await _ended(reading, self._at_work)
 
     async def _read(self) -> None:
         try:
@@ -86,6 +84,14 @@ class Batch:
         await self._at_work
         self._lines.put_nowait({**error_record("", self._explain(error)), "photo": None})
         self._lines.put_nowait(None)
+
+
+async def _ended(*tasks: asyncio.Task[None] | None) -> None:
+    """End these and wait for it: until then they hold photos, and give back the bytes they hold."""
+    begun = [task for task in tasks if task is not None]
+    for task in begun:
+        task.cancel()
+    await asyncio.gather(*begun, return_exceptions=True)
 
 
 def note_field(part: Part, fields: dict[str, str], *, too_late: bool) -> None:

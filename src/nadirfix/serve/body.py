@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nadirfix.errors import ServiceError
 from nadirfix.serve.desk import Busy, ClientGone
-from nadirfix.serve.options import ServeOptions
+from nadirfix.serve.options import RETRY_SOON_S, ServeOptions
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive
@@ -36,7 +36,7 @@ class Ledger:
         """Note so many bytes more, or fewer; refuse what is too much."""
         if count > 0 and self.held_bytes + count > self._limit_bytes:
             seen = f"{self.held_bytes} bytes of photos in memory"
-            raise Busy("too many photos are being sent", seen=seen, retry_after_s=1)
+            raise Busy("too many photos are being sent", seen=seen, retry_after_s=RETRY_SOON_S)
         self.held_bytes += count
 
 
@@ -52,7 +52,8 @@ class Account:
         self.held_bytes += count
 
     def give(self, count: int) -> None:
-        """Hold so many bytes less."""
+        """Hold so many bytes less, and never less than none."""
+        count = min(count, self.held_bytes)
         self._ledger.add(-count)
         self.held_bytes -= count
 
@@ -104,14 +105,15 @@ class Body:
         began_s = clock.time()
         bearable_s = self._options.body_grace_s + self._got_bytes / self._options.body_min_bytes_s
         with suppress(TimeoutError):
-            async with asyncio.timeout(bearable_s - self._waited_s):
+            # What came quickly earns no long silence: that would hold its bytes for as long as it likes.
+            async with asyncio.timeout(min(self._options.body_grace_s, bearable_s - self._waited_s)):
                 message = await self._receive()
                 self._waited_s += clock.time() - began_s
                 return message
         raise ServiceError(
             "service.slow",
             "the body comes too slowly",
-            seen=f"{self._got_bytes} bytes, and {bearable_s:.0f} s of waiting for them",
+            seen=f"{self._got_bytes} bytes, and {self._waited_s + clock.time() - began_s:.1f} s of waiting",
             do="send it again over a better line, or send a smaller picture",
         )
 

@@ -76,10 +76,11 @@ class Guarded(H11Protocol):
         self._watch = self.loop.call_later(within_s, self._look)
 
     def _look(self) -> None:
-        if self._at_work():
+        """Who does not take what was written would hold a connection that is merely closed for good."""
+        if self._at_work() and not self.transport.is_closing():
             self._expect(self.limits.header_s)
         else:
-            self.transport.close()
+            self.transport.abort()
 
 
 def _unreadable(seen: str) -> ServiceError:

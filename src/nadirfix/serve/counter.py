@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,9 @@ from nadirfix.errors import NadirfixError, ServiceError
 from nadirfix.formats import error_record
 from nadirfix.serve.batch import Batch, Record, note_field, wish_of
 from nadirfix.serve.body import Account, Body, Ledger, too_large
-from nadirfix.serve.desk import Busy, Desk
+from nadirfix.serve.desk import Busy, Desk, Seat
 from nadirfix.serve.form import FormReader, Part, bad_request, boundary_of
+from nadirfix.serve.options import RETRY_S
 from nadirfix.serve.problems import LOG, explained, internal, one_line
 from nadirfix.serve.wish import Wish
 
@@ -44,22 +45,19 @@ class Counter:
 
     async def one(self, request: Request, said: dict[str, str | None]) -> Record:
         """The line of the one photo in this request; ``said`` is what its address tells about it."""
-        self._desk.check()
-        _check_length(request, self._options.photo_bytes)
+        _check_length(request, self._options)
         body = Body(request.receive, self._options)
-        with self._ledger.account() as account:
+        with self._seat() as seat, self._ledger.account() as account:
             photo, wish = await self._photo(request, said, body, account)
             with body.watched() as gone:
-                return await self._line(photo, wish, gone=gone)
+                return await self._line(photo, wish, gone=gone, seat=seat)
 
     async def many(self, request: Request) -> AsyncGenerator[Record, None]:
         """The lines of all photos in this request, each as soon as it is known."""
         boundary, options = boundary_of(_form_type(request)), self._options
         request_id = request.scope["nadirfix.request_id"]
         with self._batch(), self._ledger.account() as account:
-            reader = FormReader(
-                boundary, account, photo_bytes=options.photo_bytes, photos=options.batch_photos
-            )
+            reader = FormReader(boundary, account, options, photos=options.batch_photos)
             line = partial(self._safe_line, account=account, request_id=request_id)
             parts = reader.parts(Body(request.receive, options))
             batch = Batch(line, parts, partial(explained, request_id=request_id))
@@ -82,7 +80,13 @@ class Counter:
             account.give(len(part.data or b""))
 
     async def _line(
-        self, photo: bytes, wish: Wish, *, gone: asyncio.Task[None] | None = None, reserved: bool = False
+        self,
+        photo: bytes,
+        wish: Wish,
+        *,
+        gone: asyncio.Task[None] | None = None,
+        seat: Seat | None = None,
+        reserved: bool = False,
     ) -> Record:
         status = "error"
         try:
@@ -90,6 +94,7 @@ class Counter:
                 partial(self._place, photo, wish),
                 patience_s=self._options.photo_s,
                 gone=gone,
+                seat=seat,
                 reserved=reserved,
             )
             status = str(record["status"])
@@ -113,7 +118,7 @@ class Counter:
 
     async def _from_form(self, request: Request, body: Body, account: Account) -> tuple[bytes, Wish]:
         boundary = boundary_of(request.headers["content-type"])
-        reader = FormReader(boundary, account, photo_bytes=self._options.photo_bytes, photos=1)
+        reader = FormReader(boundary, account, self._options, photos=1)
         fields: dict[str, str] = {}
         photo: Part | None = None
         async for part in reader.parts(body):
@@ -128,10 +133,21 @@ class Counter:
         return photo.data, wish_of(photo, fields)
 
     @contextmanager
+    def _seat(self) -> Iterator[Seat]:
+        """A place in the queue before anything is read, so that being refused costs neither side a photo."""
+        with ExitStack() as held:
+            try:
+                seat = held.enter_context(self._desk.seat())
+            except Busy:
+                self._metrics.photo("refused")
+                raise
+            yield seat
+
+    @contextmanager
     def _batch(self) -> Iterator[None]:
         if self._batches >= self._options.batches:
             seen = f"{self._batches} batches at work"
-            raise Busy("too many batches at once", seen=seen, retry_after_s=5)
+            raise Busy("too many batches at once", seen=seen, retry_after_s=RETRY_S)
         self._batches += 1
         try:
             yield
@@ -139,12 +155,13 @@ class Counter:
             self._batches -= 1
 
 
-def _check_length(request: Request, limit_bytes: int) -> None:
+def _check_length(request: Request, options: ServeOptions) -> None:
     """Refuse by what the client announces; what it really sends is counted as well."""
-    spare_bytes = 65536  # the form around the photo
+    most_bytes = options.photo_bytes + options.form.spare_bytes
     with suppress(ValueError):
-        if int(request.headers.get("content-length", "")) > limit_bytes + spare_bytes:
-            raise too_large(f"{request.headers['content-length'][:20]} bytes announced", limit_bytes)
+        if int(request.headers.get("content-length", "")) > most_bytes:
+            seen = f"{request.headers['content-length'][:20]} bytes announced"
+            raise too_large(seen, options.photo_bytes)
 
 
 def _kind(request: Request) -> str:

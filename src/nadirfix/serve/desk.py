@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import math
-import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 from nadirfix.errors import ServiceError
+from nadirfix.serve.options import Pace
+from nadirfix.serve.worker import Worker
 
-__all__ = ["Busy", "ClientGone", "Desk"]
+__all__ = ["Busy", "ClientGone", "Desk", "Seat"]
 
 Answer = TypeVar("Answer")
-
-#: How much the latest piece of work counts in the usual time of one.
-_LATEST = 0.1
-#: How long one piece of work is thought to take before there has been any.
-_FIRST_GUESS_S = 0.1
-#: Nobody is told to wait longer than this many full queues.
-_LONGEST_QUEUES = 4
 
 
 class ClientGone(Exception):  # noqa: N818 (nothing is wrong: nobody listens any more)
@@ -38,37 +33,56 @@ class Busy(ServiceError):  # noqa: N818 (the queue is full, nothing is broken)
         )
 
 
-class Desk:
-    """Takes work until its queue is full, and does it piece by piece in a thread of its own."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Seat:
+    """A place in the queue for work that is still on its way."""
 
-    def __init__(self, *, capacity: int) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="nadirfix-desk")
-        self._lock = threading.Lock()
-        self._capacity, self._usual_s = capacity, _FIRST_GUESS_S
-        self._taken, self._promised_s = 0, 0.0
-        self._began_s: float | None = None
+    until_s: float
+
+
+class Desk:
+    """Takes work until its queue is full, and does it piece by piece in a thread of its own.
+
+    Everything but ``stop`` is called from the event loop, so nothing here needs a lock.
+    """
+
+    def __init__(self, *, capacity: int, what: str = "photo", pace: Pace | None = None) -> None:
+        self._pace = pace or Pace()
+        self._worker = Worker(self._pace)
+        self._capacity, self._what = capacity, what
+        self._seats: set[Seat] = set()
+        self._promised_s = 0.0
         self._stopped = False
 
     @property
     def taken(self) -> int:
-        """Pieces of work taken and not finished."""
-        return self._taken
+        """Pieces of work taken and not finished, those on their way to a seat included."""
+        now_s = time.monotonic()
+        return self._worker.count + sum(seat.until_s > now_s for seat in self._seats)
 
     @property
     def usual_s(self) -> float:
         """How long one piece of work usually takes."""
-        return self._usual_s
+        return self._worker.usual_s
 
     @property
     def at_work_s(self) -> float:
         """How long the piece at work has been at it; 0 when there is none."""
-        began_s = self._began_s
-        return 0.0 if began_s is None else time.monotonic() - began_s
+        return self._worker.at_work_s
 
-    def check(self) -> None:
-        """Refuse now what would be refused anyway, before its photo has been sent."""
-        with self._lock:
-            self._refuse_if_full()
+    @contextmanager
+    def seat(self) -> Iterator[Seat]:
+        """A place for a photo before it is sent, or a refusal that costs nobody anything.
+
+        It is kept for a while: whoever sends more slowly must find another when all is there.
+        """
+        self._refuse_if_full()
+        seat = Seat(time.monotonic() + self._pace.seat_s)
+        self._seats.add(seat)
+        try:
+            yield seat
+        finally:
+            self._seats.discard(seat)
 
     async def ask(
         self,
@@ -76,73 +90,59 @@ class Desk:
         *,
         patience_s: float,
         gone: asyncio.Task[None] | None = None,
+        seat: Seat | None = None,
         reserved: bool = False,
     ) -> Answer:
         """The answer, unless it takes too long or ``gone`` tells that nobody waits for it any more.
 
         Reserved work has its place already: whoever brings it makes sure that there is little of it.
         """
-        future = self._take(work, reserved=reserved)
+        self._admit(seat, reserved=reserved)
+        future = self._worker.put(work)
         answer = asyncio.wrap_future(future)
         both: set[asyncio.Future[Answer] | asyncio.Task[None]] = {answer} if gone is None else {answer, gone}
         try:
             await asyncio.wait(both, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
             if answer.done():
                 return answer.result()
-            raise _too_late(patience_s) if gone is None or not gone.done() else ClientGone
+            raise _too_late(self._what, patience_s) if gone is None or not gone.done() else ClientGone
         finally:
-            future.cancel()  # what has not begun will not begin
+            self._worker.drop(future)
             answer.cancel()
 
-    def stop(self) -> None:
-        """Take nothing new and finish what was taken."""
-        with self._lock:
-            self._stopped = True
-        self._pool.shutdown(wait=True)
+    def stop(self, within_s: float) -> bool:
+        """Take nothing new and finish what was taken; False where something is stuck."""
+        self._stopped = True
+        return self._worker.stop(within_s)
 
-    def _take(self, work: Callable[[], Answer], *, reserved: bool) -> Future[Answer]:
-        with self._lock:
-            if not reserved:
-                self._refuse_if_full()
-            if self._stopped:
-                raise _stopping()
-            self._taken += 1
-            future = self._pool.submit(self._timed, work)
-        future.add_done_callback(self._finished)
-        return future
+    def _admit(self, seat: Seat | None, *, reserved: bool) -> None:
+        """Whoever holds a seat gives it for a place in the queue; whoever has none must find one."""
+        seated = seat is not None and seat.until_s > time.monotonic()
+        if seat is not None:
+            self._seats.discard(seat)
+        if not (reserved or seated):
+            self._refuse_if_full()
+        if self._stopped:
+            raise _stopping()
 
     def _refuse_if_full(self) -> None:
         """Tell those who come too early to come back one after another, not all at once."""
-        if self._taken < self._capacity:
+        taken, usual_s = self.taken, self.usual_s
+        if taken < self._capacity:
             return
         now_s = time.monotonic()
-        queue_s = self._capacity * self._usual_s
-        free_s = now_s + self._taken * self._usual_s
-        self._promised_s = min(
-            max(self._promised_s, free_s) + self._usual_s, now_s + _LONGEST_QUEUES * queue_s
-        )
-        wait_s = max(1, math.ceil(self._promised_s - now_s))
-        raise Busy("the queue is full", seen=f"{self._taken} photos wait", retry_after_s=wait_s)
-
-    def _timed(self, work: Callable[[], Answer]) -> Answer:
-        self._began_s = began_s = time.monotonic()
-        try:
-            return work()
-        finally:
-            self._began_s = None
-            self._usual_s += _LATEST * (time.monotonic() - began_s - self._usual_s)
-
-    def _finished(self, _: Future[Answer]) -> None:
-        with self._lock:
-            self._taken -= 1
+        next_s = max(self._promised_s, now_s + taken * usual_s) + usual_s
+        self._promised_s = min(next_s, now_s + self._pace.longest_queues * self._capacity * usual_s)
+        wait_s = max(1, math.ceil(min(self._promised_s - now_s, self._pace.longest_wait_s)))
+        raise Busy("the queue is full", seen=f"{taken} {self._what}s in it", retry_after_s=wait_s)
 
 
-def _too_late(patience_s: float) -> ServiceError:
+def _too_late(what: str, patience_s: float) -> ServiceError:
     return ServiceError(
         "service.timeout",
-        "the photo was not placed in time",
+        f"the {what} was not ready in time",
         seen=f"no answer within {patience_s:g} s",
-        do="ask again when the service is less busy, or send a smaller picture",
+        do="ask again when the service is less busy",
     )
 
 

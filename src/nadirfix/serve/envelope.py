@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import time
@@ -11,7 +12,9 @@ from starlette.datastructures import MutableHeaders
 
 from nadirfix.errors import ServiceError
 from nadirfix.serve.desk import Busy, ClientGone
+from nadirfix.serve.options import RETRY_SOON_S
 from nadirfix.serve.problems import LOG, answer, internal, one_line
+from nadirfix.serve.rest import Rest
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CAREFUL", "POLICY", "Envelope"]
 
-#: Scripts, styles and fonts from here alone; pictures and requests also from what the page itself made.
+#: Scripts, styles, fonts and requests from here alone; pictures also from what the page itself made.
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -29,7 +32,7 @@ POLICY = "; ".join(
         "style-src 'self'",
         "font-src 'self'",
         "img-src 'self' blob: data:",
-        "connect-src 'self' blob: data:",
+        "connect-src 'self'",
         "worker-src 'self' blob:",
         "child-src 'self' blob:",
         "manifest-src 'self'",
@@ -47,6 +50,8 @@ CAREFUL = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
 }
+#: What a method is counted as; a client may make up others without end.
+_METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
 #: Asked for all the time; worth a line only when somebody is looking for it.
 _COMMON = ("/v1/tiles", "/v1/references", "/assets", "/healthz", "/readyz", "/metrics")
 
@@ -66,10 +71,11 @@ class Envelope:
             await self._app(scope, receive, send)
             return
         scope["nadirfix.request_id"] = secrets.token_hex(8)
-        letter = _Letter(scope, send, self._headers)
+        rest = Rest(scope, receive, self._options)
+        letter = _Letter(scope, send, self._headers, rest, self._options.send_s)
         self._at_work += 1
         try:
-            await self._pass_on(scope, receive, letter)
+            await self._pass_on(scope, rest.receive, letter)
         finally:
             self._at_work -= 1
             self._note(scope, letter)
@@ -80,6 +86,10 @@ class Envelope:
             await self._app(scope, receive, letter.send)
         except ClientGone:
             letter.status = letter.status or 499  # nobody hears it: for the log alone
+        except asyncio.CancelledError:
+            if letter.status:
+                raise
+            await letter.reply(answer(_cut_short(letter)), scope, receive)
         except ServiceError as error:
             await letter.reply(answer(error), scope, receive)
         except Exception as error:  # the last net: a client must not see a traceback
@@ -90,7 +100,8 @@ class Envelope:
 
     def _check(self, scope: Scope) -> None:
         if self._at_work > self._options.requests:
-            raise Busy("too many requests at once", seen=f"{self._at_work}", retry_after_s=1)
+            seen = f"{self._at_work} at work"
+            raise Busy("too many requests at once", seen=seen, retry_after_s=RETRY_SOON_S)
         head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
         head_bytes += len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if head_bytes > self._options.header_bytes:
@@ -100,7 +111,8 @@ class Envelope:
     def _note(self, scope: Scope, letter: _Letter) -> None:
         seconds = time.monotonic() - letter.began_s
         route = getattr(scope.get("route"), "path", "other")
-        self._metrics.request(scope["method"][:10], route, letter.status, seconds)
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._metrics.request(method, route, letter.status, seconds)
         level = logging.DEBUG if scope["path"].startswith(_COMMON) else logging.INFO
         words = (letter.request_id, scope["method"], one_line(scope["path"][:200]), letter.status)
         LOG.log(level, "%s %s %s %d %.0f ms", *words, 1000 * seconds)
@@ -109,16 +121,28 @@ class Envelope:
 class _Letter:
     """One answer on its way out."""
 
-    def __init__(self, scope: Scope, send: Send, headers: dict[str, str]) -> None:
-        self._send, self._headers = send, headers
+    def __init__(self, scope: Scope, send: Send, headers: dict[str, str], rest: Rest, send_s: float) -> None:
+        self._send, self._headers, self._rest, self._send_s = send, headers, rest, send_s
         self.request_id: str = scope["nadirfix.request_id"]
         self.status, self.began_s = 0, time.monotonic()
 
     async def send(self, message: Message) -> None:
+        """One more piece; a client that does not take its answer for long is given up."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self._dress(MutableHeaders(scope=message))
-        await self._send(message)
+        elif not message.get("more_body", False) and self._rest.is_awaited(self.status):
+            await self._write({**message, "more_body": True})
+            await self._rest.let_pass()
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
+        await self._write(message)
+
+    async def _write(self, message: Message) -> None:
+        try:
+            async with asyncio.timeout(self._send_s):
+                await self._send(message)
+        except TimeoutError as error:
+            raise ClientGone from error
 
     async def reply(self, response: ASGIApp, scope: Scope, receive: Receive) -> None:
         await response(scope, receive, self.send)
@@ -128,3 +152,13 @@ class _Letter:
             headers[name] = value
         headers["X-Request-Id"] = self.request_id
         headers.setdefault("Cache-Control", "no-store")
+
+
+def _cut_short(letter: _Letter) -> ServiceError:
+    """The service was told to stop, and this takes longer than that may take."""
+    return ServiceError(
+        "service.stopping",
+        "the service stops before this is ready",
+        seen=f"{time.monotonic() - letter.began_s:.0f} s of waiting",
+        do="ask again when it is back",
+    )

@@ -11,6 +11,8 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
 from nadirfix.errors import ServiceError
+from nadirfix.serve.body import too_large
+from nadirfix.serve.options import LONGEST_TEXT, FormOptions, ServeOptions
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
@@ -18,13 +20,6 @@ if TYPE_CHECKING:
     from nadirfix.serve.body import Account, Body
 
 __all__ = ["FormReader", "Part", "bad_request", "boundary_of"]
-
-#: A camera or an altitude is shorter than this.
-_FIELD_BYTES = 256
-_PART_HEADERS = 8
-_PART_HEADER_BYTES = 2048
-#: Fields and photos nobody asked for are not counted as photos, and not let in without end either.
-_OTHER_PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +39,18 @@ class Part:
 class FormReader:
     """Turns the pieces of a body into parts."""
 
-    def __init__(self, boundary: bytes, account: Account, *, photo_bytes: int, photos: int) -> None:
-        self._account, self._photo_bytes, self._photos = account, photo_bytes, photos
-        self._others = _OTHER_PARTS
+    def __init__(self, boundary: bytes, account: Account, options: ServeOptions, *, photos: int) -> None:
+        self._account, self._photo_bytes, self._photos = account, options.photo_bytes, photos
+        self._form, self._others = options.form, options.form.other_parts
+        # One photo too large is the whole request; in a batch it is let pass for the sake of the others.
+        self._most_bytes = self._photo_bytes * (self._form.dropped_photos if photos > 1 else 1.0)
+        self._spare_bytes = self._form.spare_bytes
         self._done: list[Part] = []
         self._ended = False
         self._trouble: ServiceError | None = None
         self._header, self._value = bytearray(), bytearray()
         self._begin_part()
-        self._parser = _parser(boundary, self)
+        self._parser = _parser(boundary, self, self._form)
 
     async def parts(self, body: Body) -> AsyncIterator[Part]:
         """The parts of a whole body, each as soon as it is there."""
@@ -65,7 +63,9 @@ class FormReader:
         """The parts this piece completes; what is wrong after them is told when they are dealt with."""
         if self._trouble is None:
             try:
+                self._spare_bytes -= len(piece)
                 self._parser.write(piece)
+                self._check_spare()
             except FormParserError as error:
                 self._trouble = bad_request("the form cannot be read", str(error))
             except ServiceError as error:
@@ -82,9 +82,15 @@ class FormReader:
         if not self._ended:
             raise bad_request("the form breaks off", "no closing boundary")
 
+    def _check_spare(self) -> None:
+        """What belongs to no part, before, between and after them, has its end too."""
+        if self._spare_bytes < 0:
+            raise too_large(f"more than {self._form.spare_bytes} bytes around the photos", self._photo_bytes)
+
     def _begin_part(self) -> None:
         self._name, self._file_name, self._is_file = "", "", False
         self._data, self._size_bytes = bytearray(), 0
+        self._limit_bytes = 0
 
     def _header_field(self, data: bytes, start: int, end: int) -> None:
         self._header += data[start:end]
@@ -109,10 +115,14 @@ class FormReader:
             self._others -= 1
         if self._photos < 0 or self._others < 0:
             raise bad_request("the form has too many fields", f"one more {self._name[:20]!r}")
-        self._limit_bytes = self._photo_bytes if self._name == "photo" else _FIELD_BYTES
+        self._spare_bytes = self._form.spare_bytes
+        self._limit_bytes = self._photo_bytes if self._name == "photo" else LONGEST_TEXT
 
     def _part_data(self, data: bytes, start: int, end: int) -> None:
         self._size_bytes += end - start
+        self._spare_bytes += end - start
+        if self._size_bytes > self._most_bytes:
+            raise too_large(f"more than {self._size_bytes} bytes in one part", self._photo_bytes)
         if self._size_bytes <= self._limit_bytes:
             self._account.take(end - start)
             self._data += data[start:end]
@@ -148,7 +158,7 @@ def bad_request(what: str, seen: str) -> ServiceError:
     )
 
 
-def _parser(boundary: bytes, reader: FormReader) -> MultipartParser:
+def _parser(boundary: bytes, reader: FormReader, options: FormOptions) -> MultipartParser:
     callbacks: MultipartCallbacks = {
         "on_part_begin": reader._begin_part,
         "on_header_field": reader._header_field,
@@ -160,5 +170,8 @@ def _parser(boundary: bytes, reader: FormReader) -> MultipartParser:
         "on_end": reader._end,
     }
     return MultipartParser(
-        boundary, callbacks, max_header_count=_PART_HEADERS, max_header_size=_PART_HEADER_BYTES
+        boundary,
+        callbacks,
+        max_header_count=options.part_headers,
+        max_header_size=options.part_header_bytes,
     )

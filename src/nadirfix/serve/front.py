@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from nadirfix.errors import ServiceError
+from nadirfix.serve.options import FOREVER
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -25,7 +26,7 @@ _WITHOUT_PAGE = b"""<!doctype html>
 <title>nadirfix</title>
 <h1>nadirfix is running</h1>
 <p>The interface works. The page has not been built here: that takes
-<a href="https://nodejs.org">Node</a> 20 or newer, once.</p>
+<a href="https://nodejs.org">Node</a> 20.19 or newer, once.</p>
 <p>In the repository: install Node, run <code>make setup</code>, and start the service again. Released
 packages have the page built in: <code>pip install --upgrade 'nadirfix[serve]'</code>.</p>
 <p>Without it:</p>
@@ -87,5 +88,5 @@ class Page:
 
 def _file(name: str, data: bytes) -> _File:
     kind = _KINDS.get(Path(name).suffix.lower(), "application/octet-stream")
-    keep = "public, max-age=31536000, immutable" if name.startswith(_NAMED_BY_CONTENT) else "no-cache"
+    keep = f"public, {FOREVER}" if name.startswith(_NAMED_BY_CONTENT) else "no-cache"
     return _File(data, kind, f'"{hashlib.sha256(data).hexdigest()[:16]}"', keep)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -11,7 +10,6 @@ from starlette.responses import Response
 
 from nadirfix.formats import json_line
 from nadirfix.serve.batch import Record
-from nadirfix.serve.desk import ClientGone
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
@@ -26,28 +24,19 @@ class Lines(Response):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, first: Record, rest: AsyncGenerator[Record, None], *, send_s: float) -> None:
+    def __init__(self, first: Record, rest: AsyncGenerator[Record, None]) -> None:
         super().__init__()
         del self.headers["content-length"]
-        self._first, self._rest, self._send_s = first, rest, send_s
+        self._first, self._rest = first, rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """Send what there is, until there is no more."""
-        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         async with aclosing(self._rest) as rest:
-            await self._send(send, start)
-            await self._send(send, _body(self._first))
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await send(_body(self._first))
             async for record in rest:
-                await self._send(send, _body(record))
-            await self._send(send, {"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _send(self, send: Send, message: Message) -> None:
-        """A client that does not take its answer for long is given up."""
-        try:
-            async with asyncio.timeout(self._send_s):
-                await send(message)
-        except TimeoutError as error:
-            raise ClientGone from error
+                await send(_body(record))
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _body(record: Record) -> Message:

@@ -3,16 +3,61 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nadirfix.errors import ServiceError
 
-__all__ = ["SHORTEST_TOKEN", "ServeOptions", "is_this_machine"]
+__all__ = [
+    "FOREVER",
+    "LONGEST_NAME",
+    "LONGEST_TEXT",
+    "RETRY_S",
+    "RETRY_SOON_S",
+    "SHORTEST_TOKEN",
+    "TILE_PX",
+    "FormOptions",
+    "Pace",
+    "ServeOptions",
+    "is_this_machine",
+]
 
 #: Characters a token needs at least: 16 random ones cannot be tried out.
 SHORTEST_TOKEN = 16
 
+#: Characters a camera, an altitude or a name may have where a client writes it.
+LONGEST_TEXT = 256
+#: Characters that are kept of a photo's name.
+LONGEST_NAME = 200
+#: For what has its content in its name; whether others than the browser may keep it is said beside it.
+FOREVER = "max-age=31536000, immutable"
+#: When to come again, where no queue can tell it: after something short, after something long.
+RETRY_SOON_S, RETRY_S = 1, 5
+#: Width and height of a tile.
+TILE_PX = 256
+
 _MIB = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How a queue reckons its time."""
+
+    seat_s: float = 1.0  # a place is kept so long for a photo that is being sent
+    first_guess_s: float = 0.5  # one piece of work, before there has been any
+    latest: float = 0.1  # how much the latest piece counts in the usual time of one
+    longest_queues: int = 4  # nobody is told to wait longer than so many full queues
+    longest_wait_s: float = 60.0  # nor longer than this
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormOptions:
+    """What a form may have besides its photos."""
+
+    other_parts: int = 16  # fields, and photos by another name
+    part_headers: int = 8
+    part_header_bytes: int = 2048
+    spare_bytes: int = 65_536  # around each part
+    dropped_photos: float = 2.0  # of a photo too large, so many times the allowed size is let pass in a batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +77,17 @@ class ServeOptions:
     upload_bytes: int = 256 * _MIB  # photos of all clients held in memory together
     body_grace_s: float = 10.0  # a body may keep us waiting so long, and longer by what it has brought
     body_min_bytes_s: float = 16_384.0
+    rest_s: float = 10.0  # what a client still sends that was refused and hangs up then
     send_s: float = 30.0  # a client that does not take its answer
     header_s: float = 10.0  # from the first byte of a request to the last of its headers
     header_bytes: int = 16_384
     idle_s: float = 75.0  # a connection between two requests; longer than anybody is told to wait
+    pace: Pace = field(default_factory=Pace)
+    form: FormOptions = field(default_factory=FormOptions)
     requests: int = 128  # at work on at the same time
     connections: int = 512
     stop_s: float = 60.0  # what was taken is finished within this
+    last_s: float = 5.0  # what is still at work then, and nobody waits for, within this
     tile_quality: int = 85
     tile_cache_bytes: int = 32 * _MIB
     tile_queue: int = 64
@@ -54,6 +103,11 @@ class ServeOptions:
                 seen=f"--host {self.host} and no token",
                 do="give --token-file FILE or set NADIRFIX_TOKEN, or leave --host out",
             )
+
+    @property
+    def queue_pace(self) -> Pace:
+        """Who is told to wait finds the connection still there: it is kept longer than that."""
+        return replace(self.pace, longest_wait_s=min(self.pace.longest_wait_s, 0.8 * self.idle_s))
 
 
 def is_this_machine(host: str) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nadirfix.options import LocateOptions
 from nadirfix.serve.options import ServeOptions
 from nadirfix.serve.wish import Wish, check_kind
+from nadirfix.types import View
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -39,10 +40,14 @@ class Placer:
         return dataclasses.replace(fix, photo=wish.name).to_dict()
 
     def warm_up(self) -> None:
-        """Look at a grey picture once: the first photo then takes no longer than the others."""
+        """Look at a piece of the map once: the first photo then takes no longer than the others.
+
+        A grey picture would not do: it has nothing to match, and most of the work is left out.
+        """
         from PIL import Image
 
-        camera = self._bundle.camera
-        grey, file = Image.new("RGB", (camera.width_px, camera.height_px), "grey"), io.BytesIO()
-        grey.save(file, format="JPEG")
+        camera, texture, file = self._bundle.camera, self._bundle.texture, io.BytesIO()
+        view = View(texture.center, self._bundle.canonical.altitude_m)
+        shown = texture.render(view, camera, (camera.width_px, camera.height_px))
+        Image.fromarray(shown.pixels).save(file, format="JPEG")
         self(file.getvalue(), Wish(camera=camera))

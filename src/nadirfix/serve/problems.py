@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from nadirfix.errors import NadirfixError, ServiceError
 from nadirfix.serve.desk import Busy
+from nadirfix.serve.options import RETRY_S
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -30,6 +31,8 @@ def answer(error: NadirfixError, *, headers: dict[str, str] | None = None) -> Re
     more = {"Retry-After": str(_retry_after_s(error))} if error.http_status in (429, 503) else {}
     if error.code == "service.token":
         more["WWW-Authenticate"] = 'Bearer realm="nadirfix"'
+    if error.code == "service.slow":
+        more["Connection"] = "close"  # the rest of that body will not come either
     return Response(content, error.http_status, {**more, **(headers or {})}, "application/json")
 
 
@@ -91,4 +94,4 @@ async def _of_parameters(request: Request, error: RequestValidationError) -> Res
 
 
 def _retry_after_s(error: NadirfixError) -> int:
-    return error.retry_after_s if isinstance(error, Busy) else 5
+    return error.retry_after_s if isinstance(error, Busy) else RETRY_S

@@ -17,13 +17,13 @@ from nadirfix.serve.desk import Desk
 from nadirfix.serve.front import Page
 from nadirfix.serve.lines import MEDIA_TYPE, Lines
 from nadirfix.serve.metrics import Metrics
-from nadirfix.serve.options import ServeOptions
+from nadirfix.serve.options import LONGEST_TEXT, ServeOptions
 from nadirfix.serve.schemas import BATCH_BODY, PHOTO_BODY, Bundle, Line, picture, problems
 
 __all__ = ["Parts", "add_routes"]
 
 Answers = dict[int | str, dict[str, Any]]
-Text = Annotated[str | None, Query(max_length=256)]
+Text = Annotated[str | None, Query(max_length=LONGEST_TEXT)]
 Zoom = Annotated[int, Path(ge=0, le=30)]
 Number = Annotated[int, Path(ge=0, lt=2**31)]
 
@@ -81,8 +81,7 @@ def _add_photos(app: FastAPI, parts: Parts) -> None:
     async def batch(request: Request) -> Response:
         """Where many photos were taken; each line as soon as it is known, in the order of the photos."""
         records = parts.counter.many(request)
-        first = await anext(records)
-        return Lines(first, records, send_s=parts.options.send_s)
+        return Lines(await anext(records), records)
 
 
 def _add_map(app: FastAPI, parts: Parts) -> None:
@@ -108,9 +107,9 @@ def _add_references(app: FastAPI, parts: Parts) -> None:
     )
     async def references(request: Request) -> Response:
         """Every reference view: where, which heading, which cell."""
+        if (same := parts.atlas.same(request)) is not None:
+            return same
         headers = parts.atlas.headers(request)
-        if parts.atlas.is_same(request):
-            return Response(status_code=304, headers=headers)
         return StreamingResponse(parts.atlas.features(), 200, headers, "application/geo+json")
 
     @app.get(

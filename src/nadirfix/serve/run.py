@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import math
 import signal
 import socket
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -18,7 +20,23 @@ from nadirfix.serve.options import ServeOptions
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-__all__ = ["listen", "make_server", "serve_forever"]
+__all__ = ["listen", "make_server", "one_heap", "serve_forever"]
+
+#: What glibc is told about memory, by its own numbers: one heap for all threads, blocks from 4 MiB on given
+#: back as soon as they are free, and so is what is free at the end of the heap beyond 64 MiB.
+_MALLOC = {-8: 1, -3: 4 << 20, -1: 64 << 20}
+
+
+def one_heap() -> None:
+    """Have all threads take memory from one heap, before there are any, and give large pieces back.
+
+    Left alone, glibc has a heap for each thread and learns to keep whatever a large photo needed. Other C
+    libraries are not told anything.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        tell = ctypes.CDLL(None).mallopt
+        for number, value in _MALLOC.items():
+            tell(number, value)
 
 
 def listen(options: ServeOptions) -> socket.socket:
@@ -60,7 +78,7 @@ def make_server(app: FastAPI, options: ServeOptions) -> uvicorn.Server:
         proxy_headers=False,
         h11_max_incomplete_event_size=options.header_bytes,
         timeout_keep_alive=math.ceil(options.idle_s),
-        timeout_graceful_shutdown=int(options.stop_s),
+        timeout_graceful_shutdown=math.ceil(options.stop_s),
     )
     return uvicorn.Server(config)
 

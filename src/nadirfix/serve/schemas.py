@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from nadirfix.errors import HTTP_STATUS
+from nadirfix.serve.options import LONGEST_TEXT
 
 __all__ = [
     "BATCH_BODY",
@@ -28,7 +29,7 @@ __all__ = [
 _ERROR: dict[str, Any] = {
     "code": "photo.unreadable",
     "message": "the photo cannot be read: 120 bytes (not a picture in a known format)",
-    "hint": "Give a JPEG, PNG, TIFF or WebP photo",
+    "hint": "Give a JPEG, PNG, TIFF, WebP or JPEG 2000 photo",
 }
 #: A line as it comes, its unknown fields included.
 LINE_EXAMPLE: dict[str, Any] = {
@@ -197,8 +198,8 @@ def picture(*kinds: str) -> dict[int | str, dict[str, Any]]:
 
 _BINARY = {"type": "string", "format": "binary"}
 _FIELDS = {
-    "camera": {"type": "string", "maxLength": 256, "example": "2048x1536@1200"},
-    "altitude": {"type": "string", "maxLength": 256, "example": "300+-20"},
+    "camera": {"type": "string", "maxLength": LONGEST_TEXT, "example": "2048x1536@1200"},
+    "altitude": {"type": "string", "maxLength": LONGEST_TEXT, "example": "300+-20"},
 }
 
 
@@ -211,6 +212,6 @@ def _body(content: dict[str, Any]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-_RAW = ("image/jpeg", "image/png", "image/tiff", "image/webp", "application/octet-stream")
+_RAW = ("image/jpeg", "image/png", "image/tiff", "image/webp", "image/jp2", "application/octet-stream")
 PHOTO_BODY = _body({"multipart/form-data": _form(_BINARY), **{kind: {"schema": _BINARY} for kind in _RAW}})
 BATCH_BODY = _body({"multipart/form-data": _form({"type": "array", "minItems": 1, "items": _BINARY})})

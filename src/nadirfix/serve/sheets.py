@@ -16,17 +16,17 @@ from nadirfix.camera import Camera
 from nadirfix.geo.crs import transform
 from nadirfix.geo.render import Rendered, Window, render
 from nadirfix.geo.texture import Texture
+from nadirfix.serve.options import TILE_PX
 from nadirfix.types import Point, View
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
 
-__all__ = ["TILE_PX", "Picture", "draw_reference", "draw_tile", "empty_tile", "reference_size", "zooms"]
+__all__ = ["Picture", "draw_reference", "draw_tile", "empty_tile", "reference_size", "zooms"]
 
 Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
-TILE_PX = 256
 _MERCATOR = "EPSG:3857"
 _WORLD_M = 2 * math.pi * 6378137.0
 #: A map this many levels coarser than one tile is still worth a look.

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from nadirfix.altitude.given import parse_altitude
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
+from nadirfix.serve.options import LONGEST_NAME
 
-__all__ = ["LONGEST_NAME", "Wish", "check_kind", "clean_name"]
-
-LONGEST_NAME = 200
+__all__ = ["Wish", "check_kind", "clean_name"]
 
 #: How pictures begin that cameras write. Others Pillow would open too are not needed, and some of them
 #: start programs.
@@ -59,5 +58,5 @@ def check_kind(photo: bytes) -> None:
         "photo.unreadable",
         "the photo cannot be read",
         seen=f"{len(photo)} bytes (not a picture in a known format)",
-        do="give a JPEG, PNG, TIFF or WebP photo",
+        do="give a JPEG, PNG, TIFF, WebP or JPEG 2000 photo",
     )

@@ -12,6 +12,12 @@ export interface Result {
 
 type Properties = Record<string, unknown>;
 
+/** Anything that lies somewhere. */
+interface Place {
+  lon: number | null;
+  lat: number | null;
+}
+
 const FLAT = [
   "photo",
   "status",
@@ -25,6 +31,10 @@ const FLAT = [
   "heading_deg",
   "confidence",
   "radius95_m",
+  "verified",
+  "inliers",
+  "tilt_deg",
+  "tilt_toward_deg",
   "reason",
   "crop_clamped",
   "warnings",
@@ -68,19 +78,29 @@ function truthFields(result: Result): Properties {
   };
 }
 
-/** The answers as features (RFC 7946): a fix for each, its footprint and its candidates. */
+/** The answers as features (RFC 7946): a fix for each, and all the places it speaks of. */
 export function toGeoJson(results: Result[]): string {
   return JSON.stringify({ type: "FeatureCollection", features: results.flatMap(features) }) + "\n";
 }
 
 function features(result: Result): object[] {
-  const { candidates, footprint, ...rest } = result.answer as Placed;
+  const { candidates, footprint, aircraft, hypotheses, ...rest } = result.answer as Placed;
   const known = result.truth ? truthFields(result) : {};
   const found = [feature("fix", point(placeOf(result.answer)), { ...rest, ...known })];
   const { photo, altitude_m, gsd_m, heading_deg } = rest;
   if (footprint) found.push(feature("footprint", polygon(footprint), { photo, altitude_m, gsd_m, heading_deg }));
-  for (const c of candidates ?? []) found.push(feature("candidate", point([c.lon, c.lat]), { photo, ...c }));
+  const others: [string, Place[]][] = [
+    ["aircraft", aircraft ? [aircraft] : []],
+    ["candidate", candidates ?? []],
+    ["hypothesis", hypotheses ?? []],
+  ];
+  for (const [role, places] of others)
+    for (const place of places) found.push(feature(role, pointOf(place), { photo, ...place }));
   return found;
+}
+
+function pointOf({ lon, lat }: Place): object | null {
+  return lon === null || lat === null ? null : point([lon, lat]);
 }
 
 function feature(role: string, geometry: object | null, properties: Properties): object {

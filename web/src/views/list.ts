@@ -38,12 +38,21 @@ function showRows(list: HTMLElement, rows: Rows, state: State, select: (id: numb
   }
 }
 
-/** The photo that is looked at; it comes into sight, except on a phone, where the whole page would move. */
+/** The photo that is looked at comes into sight. */
 function mark(element: HTMLElement, current: boolean): void {
   const button = element.firstElementChild!;
   const before = button.getAttribute("aria-current") === "true";
   button.setAttribute("aria-current", String(current));
-  if (current && !before && matchMedia("(width >= 760px)").matches) element.scrollIntoView({ block: "nearest" });
+  if (current && !before) keepInSight(element);
+}
+
+/** In a narrow window only the list is moved: the page stays where its reader is. */
+function keepInSight(element: Element): void {
+  if (matchMedia("(width >= 760px)").matches) return element.scrollIntoView({ block: "nearest" });
+  const list = element.parentElement;
+  if (!list) return;
+  const [row, frame] = [element.getBoundingClientRect(), list.getBoundingClientRect()];
+  if (row.top < frame.top || row.bottom > frame.bottom) list.scrollTop += row.top - frame.top;
 }
 
 function newRow(

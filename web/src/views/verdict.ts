@@ -6,19 +6,33 @@ import { distanceM, inWords } from "../pure/geo";
 import type { Hypothesis, LonLat, Placed } from "../types";
 import { bearing, metres, percent } from "./words";
 
+const UPRIGHT_DEG = 0.5;
+const SAME_PLACE_M = 2;
+
 /** Names and values; nothing where the map was not asked. */
 export function verdictFacts(answer: Placed): [string, string][] {
   const { verified = null, inliers = null, tilt_deg = null, tilt_toward_deg = null } = answer;
   const agree = inliers === null ? "" : `, ${inliers} points agree`;
   const facts: [string, string][] = [];
   if (verified !== null) facts.push(["Asked the map", (verified ? "it confirms" : "it does not confirm") + agree]);
-  if (tilt_deg !== null) facts.push(["Camera leans", tilt_deg.toFixed(1) + "°" + toward(tilt_toward_deg)]);
-  if (answer.aircraft) facts.push(["Below the camera", inWords([answer.aircraft.lon, answer.aircraft.lat])]);
+  if (tilt_deg !== null) facts.push(["Camera leans", lean(tilt_deg, tilt_toward_deg)]);
+  const below = belowCamera(answer);
+  if (below) facts.push(["Below the camera", inWords(below)]);
   return facts;
 }
 
-function toward(degrees: number | null): string {
-  return degrees === null ? "" : ` to ${bearing(degrees)}`;
+/** A camera that hangs straight leans nowhere in particular. */
+function lean(degrees: number, towardDeg: number | null): string {
+  if (degrees < UPRIGHT_DEG) return `less than ${UPRIGHT_DEG}°`;
+  return `${degrees.toFixed(1)}°` + (towardDeg === null ? "" : ` to ${bearing(towardDeg)}`);
+}
+
+/** Where the aircraft was, where that is another place than the middle of the photo. */
+function belowCamera(answer: Placed): LonLat | null {
+  const fix = placeOf(answer);
+  if (!answer.aircraft || !fix) return null;
+  const below: LonLat = [answer.aircraft.lon, answer.aircraft.lat];
+  return distanceM(fix, below) < SAME_PLACE_M ? null : below;
 }
 
 /** The other places the map was asked about, best first; null where there are none. */

@@ -11,7 +11,9 @@ export function metres(value: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString("en")} m`;
 }
 
+/** A share in hundredths; what is nearly certain is not called certain. */
 export function percent(share: number): string {
+  if (share > 0.99 && share < 1) return "> 99 %";
   return `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
 }
 
