@@ -14,7 +14,7 @@ from nadirfix.stopwatch import Stopwatch
 from nadirfix.types import Fix, Hypothesis
 from nadirfix.verify.answer import verified_fix
 from nadirfix.verify.compare import Comparison
-from nadirfix.verify.decide import decide, quick_then_all
+from nadirfix.verify.decide import decide, from_likely_to_all
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -44,7 +44,7 @@ def confirmed(
     ground = bundle.texture.rendered_with(RenderOptions(supersample=asked.supersample))
     camera = shot.camera
     compare = Comparison(shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch)
-    verdict = decide(quick_then_all(voted, votes, asked), compare, asked)
+    verdict = decide(from_likely_to_all(voted, votes, asked), compare, asked)
     told = verified_fix(fix, verdict, camera, map_gsd_m=ground.gsd_m, options=asked)
     return replace(told, warnings=shot.warnings + _contradiction(told, height)) if told.verified else told
 
@@ -67,7 +67,8 @@ def _voted(shot: Shot, height: Height, bundle: Bundle, options: VoteOptions) -> 
     asked = height.estimate is None and (height.sigma_m or not known)
     estimate = estimate_height(shot, bundle).estimate if asked else height.estimate
     levels = likely_altitudes(estimate, known, options)
-    scales = [Scale(shot.camera.gsd_m(level.altitude_m), level.share) for level in levels]
+    shares = [1 / len(levels) if options.even else level.share for level in levels]
+    scales = [Scale(shot.camera.gsd_m(level.altitude_m), s) for level, s in zip(levels, shares, strict=True)]
     return hypotheses(shot.pixels, shot.camera, scales, lookup=bundle.lookup, options=options)
 
 

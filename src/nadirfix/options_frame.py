@@ -38,6 +38,7 @@ class VoteOptions:
 
     scales: int = 3  # altitudes looked at, at most
     scale_share: float = 0.9  # altitudes are added until they hold this much of the probability
+    even: bool = False  # all altitudes count alike, however likely they were
     first_crops: int = 4  # of the frame at the likeliest altitude; where they agree, no more are looked at
     crops: int = 16  # of the frame at each altitude, at most
     sure: float = 0.35  # the share of all votes at which they agree

@@ -56,8 +56,11 @@ class VerifyOptions:
     promising_inliers: int = 8  # from here a second look is worth its time
     sure_confidence: float = 0.999  # looking ends here
     min_confidence: float = 0.98  # an answer is given from here
-    hypotheses: int = 16  # looked at, at most
+    hypotheses: int = 28  # looked at, at most
     quick: int = 4  # of few crops, before the whole frame is asked
+    likely: int = 14  # of the whole frame at likely altitudes, before unlikely ones are asked
+    scales: int = 12  # altitudes looked at where likely ones explain nothing: about all there are
+    scale_crops: int = 9  # of the frame at each of those
     rivals: int = 1  # other places that must have been looked at in vain
     rival_share: float = 0.6  # another place with this share of the support is as good
     alike_m: float = 15.0  # hypotheses nearer than this, and turned and scaled alike, are one

@@ -17,7 +17,7 @@ from nadirfix.options_verify import VerifyOptions
 from nadirfix.stopwatch import Stopwatch
 from nadirfix.types import Point, View
 from nadirfix.verify.features import Detector, Features, grey_of
-from nadirfix.verify.match import agreement, mutual_matches
+from nadirfix.verify.match import Agreement, agreements, mutual_matches
 from nadirfix.verify.pose import FittedView, fit_view, misses_m, view_from_homography
 
 __all__ = ["Comparison", "Sighting"]
@@ -139,24 +139,34 @@ def _sighting(view: View, photo: _Picture, ground: _Picture, options: VerifyOpti
     rows, others = mutual_matches(photo.features, ground.features, min_likeness=options.min_likeness)
     photo_px = photo.features.points_px[rows].astype(np.float64)
     map_px = ground.features.points_px[others].astype(np.float64)
-    nothing = Sighting(view, len(rows))
-    found = agreement(photo_px, map_px, options)
-    if found is None:
-        return nothing
     ground_from_map = ground_from_pixel(
         view, ground.camera, (ground.camera.width_px, ground.camera.height_px)
     )
-    start = view_from_homography(ground_from_map @ found.map_from_photo, photo.camera, view.center)
-    if not _believable(start, view, options):
-        return nothing
     places_m = np.stack(project(ground_from_map, map_px[:, 0], map_px[:, 1]), axis=1)
     fit = _Fit(photo_px, places_m, view.center, photo.camera, options)
+    best = Sighting(view, len(rows))
+    for found in agreements(photo_px, map_px, options):
+        fitted, agree = _fitted(found, ground_from_map, view, fit)
+        if fitted is not None and np.count_nonzero(agree) > best.inliers:
+            share = photo_px[agree] / [photo.camera.width_px, photo.camera.height_px]
+            gsd_m, there = photo.camera.gsd_m(fitted.view.altitude_m), places_m[agree]
+            best = Sighting(view, len(rows), fitted, share, there + _coordinates(view.center), gsd_m)
+        if best.inliers >= options.promising_inliers:
+            break
+    return best
+
+
+def _fitted(
+    found: Agreement, ground_from_map: Floats, asked: View, fit: _Fit
+) -> tuple[FittedView | None, Flags]:
+    """The view a movement stands for, fitted to what agrees with it; None where it is one nobody meant."""
+    start = view_from_homography(ground_from_map @ found.map_from_photo, fit.camera, asked.center)
+    if not _believable(start, asked, fit.options):
+        return None, found.inliers
     fitted, agree = fit.settled(start, found.inliers)
-    if fitted is None or not _believable(fitted.view, view, options):
-        return nothing
-    share = photo_px[agree] / [photo.camera.width_px, photo.camera.height_px]
-    gsd_m = photo.camera.gsd_m(fitted.view.altitude_m)
-    return Sighting(view, len(rows), fitted, share, places_m[agree] + _coordinates(view.center), gsd_m)
+    if fitted is None or not _believable(fitted.view, asked, fit.options):
+        return None, agree
+    return fitted, agree
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from nadirfix.types import Hypothesis, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.trust import confidence_of, support_of
 
-__all__ = ["Verdict", "decide", "quick_then_all"]
+__all__ = ["Verdict", "decide", "from_likely_to_all"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,13 +50,20 @@ def decide(hypotheses: Iterable[Hypothesis], compare: Comparison, options: Verif
     return Verdict(tuple(best_first), _objection(best_first, options))
 
 
-def quick_then_all(
+def from_likely_to_all(
     voted: Callable[[VoteOptions], list[Hypothesis]], votes: VoteOptions, options: VerifyOptions
 ) -> Iterator[Hypothesis]:
-    """What few crops at the likeliest altitude vote for; what all do, if the map confirms none of that."""
+    """What few crops at the likeliest altitude vote for; what all do, if the map confirms none of that.
+
+    And if it confirms none of those either, what all altitudes vote for, as if none were likelier: an
+    estimate from the picture alone is now and then far off, and the map is what tells.
+    """
     few = replace(votes, scales=1, crops=votes.first_crops, looks=0)
     yield from voted(few)[: options.quick]
-    yield from voted(votes)
+    yield from voted(votes)[: options.likely]
+    yield from voted(
+        replace(votes, scales=options.scales, scale_share=1.0, crops=options.scale_crops, even=True)
+    )
 
 
 def _looks(hypotheses: Iterable[Hypothesis], compare: Comparison, options: VerifyOptions) -> list[Sighting]:

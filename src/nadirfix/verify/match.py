@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.verify.features import Features
 
-__all__ = ["Agreement", "agreement", "mutual_matches"]
+__all__ = ["Agreement", "agreements", "mutual_matches"]
 
 Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -21,6 +23,8 @@ Ints = NDArray[np.int64]
 _ROWS = 256
 #: How sure it must be that no better movement was missed, before the rounds are over.
 _SURE = 0.9999
+#: How much farther off a point may lie where the lean of the camera is left out.
+_LEANING = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,13 +62,31 @@ def _nearest(a: Singles, b: Singles) -> tuple[Ints, Singles, Singles]:
     return forth, likeness, highest
 
 
-def agreement(photo_px: Floats, map_px: Floats, options: VerifyOptions) -> Agreement | None:
-    """The movement most matches agree on; None where there is none."""
+def agreements(photo_px: Floats, map_px: Floats, options: VerifyOptions) -> Iterator[Agreement]:
+    """Movements most matches agree on: first any perspective, then only shift, turn and scale.
+
+    A perspective needs four right matches at once, a similarity two: where one match in ten is right, only
+    the second is ever drawn.
+    """
     if len(photo_px) < 4:
-        return None
-    found, agree = cv2.findHomography(
+        return
+    for movement in (_perspective, _similarity):
+        found, agree = movement(photo_px, map_px, options)
+        if found is not None and np.isfinite(found).all():
+            yield Agreement(np.asarray(found, np.float64), np.asarray(agree, np.bool_).ravel())
+
+
+def _perspective(photo_px: Floats, map_px: Floats, options: VerifyOptions) -> tuple[Any, Any]:
+    """A homography, and who agrees with it."""
+    return cv2.findHomography(
         photo_px, map_px, cv2.USAC_MAGSAC, options.inlier_px, maxIters=options.rounds, confidence=_SURE
     )
-    if found is None or not np.isfinite(found).all():
-        return None
-    return Agreement(np.asarray(found, np.float64), np.asarray(agree, np.bool_).ravel())
+
+
+def _similarity(photo_px: Floats, map_px: Floats, options: VerifyOptions) -> tuple[Any, Any]:
+    """A similarity as a homography, and who agrees with it; the lean it leaves out moves points a little."""
+    found, agree = cv2.estimateAffinePartial2D(
+        photo_px, map_px, method=cv2.RANSAC, ransacReprojThreshold=_LEANING * options.inlier_px,
+        maxIters=options.rounds, confidence=_SURE,
+    )  # fmt: skip
+    return (None if found is None else np.vstack([found, [0.0, 0.0, 1.0]])), agree
