@@ -14,10 +14,11 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.bundle import Bundle
 from nadirfix.cli import app
 from nadirfix.errors import BundleError, InputError, OutputError
+from nadirfix.image.crop import Canonical
 from nadirfix.manifest import ManifestRow, read_manifest, write_manifest
 from nadirfix.options import RECIPES
 from nadirfix.options_verify import LabelOptions, VerifyOptions
@@ -38,7 +39,7 @@ def bundle_of(detector: Detector | None) -> Any:
     bins = AltitudeBins.from_options(recipe.bins)
     return SimpleNamespace(
         path=Path("a.nadir"), camera=CAMERA, recipe=recipe, epsg=EPSG, texture=place(), bins=bins,
-        matcher=lambda _options: detector,
+        matcher=lambda _options: detector, canonical=Canonical(CAMERA, canonical_altitude_m(recipe.references, bins)),
         altitude_scores=lambda inputs: np.tile(9.0 * np.eye(len(bins))[0], (len(inputs), 1)),
     )  # fmt: skip
 
