@@ -37,9 +37,10 @@ CORNERS = [(-90.0, -90.0), (-90.0, 90.0), (90.0, -90.0), (60.0, 90.0)]
 def bundle_of(detector: Detector | None) -> Any:
     recipe = RECIPES["tiny"]
     bins = AltitudeBins.from_options(recipe.bins)
+    canonical = Canonical(CAMERA, canonical_altitude_m(recipe.references, bins))
     return SimpleNamespace(
         path=Path("a.nadir"), camera=CAMERA, recipe=recipe, epsg=EPSG, texture=place(), bins=bins,
-        matcher=lambda _options: detector, canonical=Canonical(CAMERA, canonical_altitude_m(recipe.references, bins)),
+        matcher=lambda _options: detector, canonical=canonical,
         altitude_scores=lambda inputs: np.tile(9.0 * np.eye(len(bins))[0], (len(inputs), 1)),
     )  # fmt: skip
 
