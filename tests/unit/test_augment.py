@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from nadirfix.nn.augment import Augmenter  # noqa: E402
 
-STEPS = ("colour", "haze", "blur", "noise_levels", "jpeg", "shadow", "patches")
+STEPS = ("colour", "haze", "blur", "noise_levels", "jpeg", "shadow", "patches", "tint", "soften_px")
 OFF = AugmentOptions(**dict.fromkeys(STEPS, 0.0))
 
 
@@ -68,3 +68,15 @@ def test_jpeg_is_an_exact_transform_when_it_rounds_finely() -> None:
     before = pictures(2)
     after = Augmenter(only, seed=0, device="cpu")(before.clone(), np.arange(2))
     assert float((after - before).abs().max()) < 6.0  # the floor is 2 % of quality 50's steps
+
+
+def test_a_softer_lens_blurs_by_its_radius_and_keeps_the_mean() -> None:
+    dot = torch.zeros((1, 3, 61, 61))
+    dot[:, :, 30, 30] = 200.0
+    augment = Augmenter(dataclasses.replace(OFF, soften_px=2.0), seed=1, device="cpu")
+    soft = augment._defocus(dot, torch.tensor([[0.75]]))
+    steps = torch.arange(61) - 30.0
+    spread = (soft[0, 0].sum(0) @ steps**2 / soft[0, 0].sum()).sqrt()
+    assert float(spread) == pytest.approx(1.5, rel=0.01)
+    assert float(soft[0, 0].sum()) == pytest.approx(200.0, rel=1e-5)
+    assert torch.allclose(augment._defocus(dot, torch.zeros((1, 1))), dot, atol=1e-3)

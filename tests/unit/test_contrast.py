@@ -11,7 +11,7 @@ import torch
 from nadirfix.errors import WeightsError
 from nadirfix.geo.texture import Texture
 from nadirfix.nn.embedder import Embedder, seeded
-from nadirfix.nn.loop import train
+from nadirfix.nn.loop import Job, train
 from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.start import save_embedder, start_embedder
 from nadirfix.nn.turns import in_turns
@@ -78,6 +78,55 @@ def test_pairs_show_the_same_place():
         dated(1), dataclasses.replace(recipe, contrast=moved), embedder(), altitude_m=125.0
     ).batch(0, 0, slice(0, 6))
     assert (first - second).abs().mean() > 5  # grey levels: another piece of ground
+
+
+def test_places_are_looked_at_where_every_date_shows_them():
+    """A newer picture of a part of the map: beyond it there is nothing to agree with."""
+    affine = (1.0, 0.0, 500_000.0, 0.0, -1.0, 5_400_000.0)
+    wide, narrow = rough(500, 900, seed=1), rough(500, 450, seed=1)
+    dates = [Texture.from_array(p, None, affine=affine, epsg=32633) for p in (wide, narrow)]
+    job = contrast_job(
+        DatedMap(tuple(DeviceTexture(d, "cpu") for d in dates)), RECIPE, embedder(), altitude_m=125.0
+    )
+    alone = contrast_job(DatedMap((DeviceTexture(dates[0], "cpu"),)), RECIPE, embedder(), altitude_m=125.0)
+    assert 0 < job.epoch_views < 0.6 * alone.epoch_views
+
+
+def test_normalisation_keeps_its_statistics_where_the_run_says_so():
+    class Flat(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = torch.nn.BatchNorm2d(3)
+
+        def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+            return self.norm(pictures).square().mean()
+
+    for frozen in (True, False):
+        network = Flat()
+        job = Job(
+            name="flat", network=network, loss=network, classifier=[], epoch_views=8, validate=dict,
+            batch=lambda *_: (torch.full((4, 3, 2, 2), 9.0),), details={},
+        )  # fmt: skip
+        train(job, dataclasses.replace(TRAINING, freeze_norm=frozen))
+        assert bool((network.norm.running_mean == 0).all()) is frozen
+
+
+def test_the_mean_of_a_batch_can_be_left_out_of_the_comparison():
+    """Descriptors that share one large part are told apart by the rest."""
+    recipe = dataclasses.replace(RECIPE, contrast=dataclasses.replace(RECIPE.contrast, near_m=0.0))
+    losses = []
+    for centre in (False, True):
+        contrast = dataclasses.replace(recipe.contrast, centre=centre)
+        shared = torch.nn.Module()
+        shared.forward = lambda x: x.flatten(1)[:, :6] + 1000.0  # type: ignore[method-assign]
+        job = contrast_job(
+            dated(1), dataclasses.replace(recipe, contrast=contrast), embedder(), altitude_m=125.0
+        )
+        job.loss.embedder = shared
+        looks = torch.from_numpy(np.random.default_rng(2).normal(size=(5, 3, 2, 2))).float()
+        losses.append(float(job.loss(looks, looks, torch.ones(5, 5, dtype=torch.bool))))
+    assert losses[0] > 1.5
+    assert losses[1] < 0.2
 
 
 def test_maps_take_turns_and_training_moves_the_embedder():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -42,7 +44,7 @@ def make_sampling(
     return Sampling(camera=camera, seed=7, valid_share=valid_share, tilt_deg=tilt_deg)
 
 
-def altitude_sampler(texture: Texture, **settings: float) -> AltitudeSampler:
+def altitude_sampler(texture: Texture, **settings: Any) -> AltitudeSampler:
     return AltitudeSampler(Ground(texture), make_sampling(), BINS, **settings)
 
 
@@ -160,3 +162,13 @@ def test_what_a_checkpoint_belongs_to_and_where_blur_begins() -> None:
     one, other = make_texture(), make_texture(hole=True)
     assert fingerprint(one) == fingerprint(make_texture()) != fingerprint(other)
     assert sharp_altitude_m(one, DEFAULT_CAMERA, 448) == pytest.approx(4.0 * 1200 * 448 / 2048)
+
+
+def test_a_map_teaches_only_the_altitudes_it_can() -> None:
+    sampler = altitude_sampler(make_texture(), within_m=(230.0, 410.0))
+    sampler.check()
+    views, labels = sampler.draw(np.arange(400))
+    assert views.altitude_m.min() >= 230.0 and views.altitude_m.max() < 410.0
+    assert np.array_equal(labels, BINS.indices_of(views.altitude_m))
+    whole = altitude_sampler(make_texture())
+    assert whole.draw(np.arange(400))[0].altitude_m.min() < 150.0

@@ -67,7 +67,7 @@ def contrast_job(dated: DatedMap, recipe: Recipe, embedder: Embedder, *, altitud
         Pictures(date, recipe.camera, size, recipe.augment, seed=training.seed + i)
         for i, date in enumerate(dated.dates)
     ]
-    places = _places(dated.texture, recipe, altitude_m)
+    places = _places(dated, recipe, altitude_m)
 
     def batch(step: int, _epoch: int, part: slice) -> tuple[Tensor, Tensor, Tensor]:
         index = batch_index(step, training.batch, part)
@@ -104,12 +104,13 @@ class _Loss(nn.Module):
         return contrast_loss(one, other, far, temperature=self.options.temperature)
 
 
-def _places(texture: Texture, recipe: Recipe, altitude_m: float) -> tuple[Floats, Floats]:
-    """Where enough of the map is seen, whichever way one turns and however one is moved."""
-    east, north = lattice_places(texture.bounds, _SPACING_M)
-    ground, altitude = Ground(texture), np.full(len(east), altitude_m * 1.2)
+def _places(dated: DatedMap, recipe: Recipe, altitude_m: float) -> tuple[Floats, Floats]:
+    """Where every date shows enough ground, whichever way one turns: a look past an edge teaches nothing."""
+    east, north = lattice_places(dated.texture.bounds, _SPACING_M)
+    altitude = np.full(len(east), altitude_m * 1.2)
     shares = [
         ground.valid_share(Views.level(east, north, altitude, np.full(len(east), turn)), recipe.camera)
+        for ground in (Ground(date.texture) for date in dated.dates)
         for turn in (0.0, 45.0, 90.0, 135.0)
     ]
     kept = np.min(shares, axis=0) >= recipe.references.valid_share
