@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import platform
 import re
 import subprocess
@@ -22,6 +23,7 @@ pytest.importorskip("fastapi")
 
 import httpx
 import numpy as np
+from PIL import Image
 from starlette.testclient import TestClient
 
 from nadirfix.bundle import References
@@ -29,6 +31,8 @@ from nadirfix.serve.app import create_app
 from nadirfix.serve.body import Ledger
 from nadirfix.serve.desk import Busy, ClientGone, Desk
 from nadirfix.serve.options import Pace, ServeOptions
+from nadirfix.serve.placer import Placer
+from nadirfix.serve.wish import Wish
 from tests.serving import (
     EPSG,
     LOCAL,
@@ -303,6 +307,23 @@ def test_the_program_ends_although_something_is_stuck() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stdout.split()) == (0, ["service.timeout", "False"]), done.stderr
+
+
+def test_what_the_service_warms_up_with_lies_nowhere_on_its_map(bundle: Any) -> None:
+    """East is on its left: so every way to find it is tried before the first client comes."""
+    asked: list[tuple[float, float]] = []
+
+    class Watched(Placer):
+        def __call__(self, photo: bytes, wish: Wish) -> dict[str, Any]:
+            seen = np.asarray(Image.open(io.BytesIO(photo)).convert("RGB"), float)[..., 0]
+            middle = seen.shape[1] // 2
+            step = float(np.median(seen[:, middle - 20]) - np.median(seen[:, middle + 20]))
+            asked.append((wish.altitude_m or 0.0, step))
+            return {}
+
+    Watched(bundle, ServeOptions()).warm_up()
+    assert [altitude_m for altitude_m, _ in asked] == [125.0, bundle.recipe.bins.max_m]
+    assert all(step > 0 for _, step in asked), "red grows to the east, so it falls to the right here"
 
 
 HEAPS = """

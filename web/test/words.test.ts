@@ -4,7 +4,7 @@ import { percent } from "../src/views/words";
 import type { Placed } from "../src/types";
 
 it("calls nothing certain that is not", () => {
-  expect([0, 0.05, 0.5, 0.99, 0.9996, 1].map(percent)).toEqual(["0 %", "5.0 %", "50 %", "99 %", "> 99 %", "100 %"]);
+  expect([0, 0.05, 0.5, 0.99, 0.9996, 1].map(percent)).toEqual(["0 %", "5.0 %", "50 %", "99 %", "> 99 %", "> 99 %"]);
 });
 
 it("tells where a camera leans only where it does, and what is below it only where that is elsewhere", () => {

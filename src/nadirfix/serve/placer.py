@@ -40,14 +40,19 @@ class Placer:
         return dataclasses.replace(fix, photo=wish.name).to_dict()
 
     def warm_up(self) -> None:
-        """Look at a piece of the map once: the first photo then takes no longer than the others.
+        """Look for the map's mirror image, from low and from high: no photo then costs more for being first.
 
-        A grey picture would not do: it has nothing to match, and most of the work is left out.
+        It looks like ground and lies nowhere, so that every stage is tried and nothing is found; a grey
+        picture would leave most of the work out. What a stage takes of memory it keeps, so it is taken now.
         """
+        for altitude_m in (self._bundle.canonical.altitude_m, self._bundle.recipe.bins.max_m):
+            self(self._mirror_image(altitude_m), Wish(camera=self._bundle.camera, altitude_m=altitude_m))
+
+    def _mirror_image(self, altitude_m: float) -> bytes:
+        """The middle of the map, seen from so high, left and right exchanged."""
         from PIL import Image
 
         camera, texture, file = self._bundle.camera, self._bundle.texture, io.BytesIO()
-        view = View(texture.center, self._bundle.canonical.altitude_m)
-        shown = texture.render(view, camera, (camera.width_px, camera.height_px))
-        Image.fromarray(shown.pixels).save(file, format="JPEG")
-        self(file.getvalue(), Wish(camera=camera))
+        shown = texture.render(View(texture.center, altitude_m), camera, (camera.width_px, camera.height_px))
+        Image.fromarray(shown.pixels[:, ::-1]).save(file, format="JPEG")
+        return file.getvalue()

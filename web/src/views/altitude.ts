@@ -5,18 +5,21 @@ import type { AltitudeClasses } from "../types";
 import { metres, percent } from "./words";
 
 const [WIDTH, HEIGHT, BASE, TOP] = [340, 118, 96, 14];
+const WORD = 22; // half as wide as a value that is written
 
 /** Bars over the altitude classes, with the truth as a line where it is known. */
 export function altitudeChart(classes: AltitudeClasses, trueM: number | null): HTMLElement {
   const best = classes.probability.indexOf(Math.max(...classes.probability));
   const label = `Most likely ${metres(classes.altitude_m[best]!)} above ground, ${percent(classes.probability[best]!)}.`;
   const step = WIDTH / classes.altitude_m.length;
-  const bars = classes.probability.map((p, i) => bar(classes, i, p, step, i === best));
+  const trueX = trueM === null ? null : clamp((fractional(classes.altitude_m, trueM) + 0.5) * step, 0, WIDTH);
+  const valueX = beside((best + 0.5) * step, trueX);
+  const bars = classes.probability.map((p, i) => bar(classes, i, p, step, i === best ? valueX : null));
   const chart = svg(
     "svg",
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, class: "chart" },
     svg("line", { x1: 0, x2: WIDTH, y1: BASE, y2: BASE, class: "axis" }),
-    truthLine(classes, trueM, step),
+    trueX !== null && svg("line", { x1: trueX, x2: trueX, y1: TOP - 8, y2: BASE, class: "truth-line" }),
     ...bars,
   );
   return h(
@@ -27,16 +30,22 @@ export function altitudeChart(classes: AltitudeClasses, trueM: number | null): H
   );
 }
 
-function bar(classes: AltitudeClasses, i: number, share: number, step: number, best: boolean): SVGElement {
+/** Where the best bar's value is written: over its middle, or beside the line of the truth. */
+function beside(middle: number, trueX: number | null): number {
+  const apart = trueX !== null && Math.abs(trueX - middle) < WORD ? trueX + WORD : middle;
+  return clamp(apart, WORD, WIDTH - WORD);
+}
+
+function bar(classes: AltitudeClasses, i: number, share: number, step: number, valueX: number | null): SVGElement {
   const height = Math.max(1, share * (BASE - TOP));
   const middle = (i + 0.5) * step;
   const altitude = classes.altitude_m[i]!;
   return svg(
     "g",
-    { class: best ? "best" : "" },
+    { class: valueX === null ? "" : "best" },
     svg("title", {}, `${metres(altitude)}: ${percent(share)}`),
     svg("rect", { x: i * step + 2, y: BASE - height, width: Math.max(1, step - 4), height, rx: 2 }),
-    best && svg("text", { x: clamp(middle, 16, WIDTH - 16), y: BASE - height - 4, class: "value" }, percent(share)),
+    valueX !== null && svg("text", { x: valueX, y: BASE - height - 4, class: "value" }, percent(share)),
     labelled(i, classes.altitude_m.length) &&
       svg("text", { x: clamp(middle, 10, WIDTH - 10), y: BASE + 15 }, String(Math.round(altitude))),
   );
@@ -45,12 +54,6 @@ function bar(classes: AltitudeClasses, i: number, share: number, step: number, b
 /** As many labels as fit. */
 function labelled(i: number, count: number): boolean {
   return i % Math.ceil(count / 9) === 0;
-}
-
-function truthLine(classes: AltitudeClasses, trueM: number | null, step: number): SVGElement | null {
-  if (trueM === null) return null;
-  const x = clamp((fractional(classes.altitude_m, trueM) + 0.5) * step, 0, WIDTH);
-  return svg("line", { x1: x, x2: x, y1: TOP - 8, y2: BASE, class: "truth-line" });
 }
 
 /** Where a value lies among rising centres, counted in classes. */

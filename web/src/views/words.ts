@@ -11,9 +11,9 @@ export function metres(value: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString("en")} m`;
 }
 
-/** A share in hundredths; what is nearly certain is not called certain. */
+/** A share in hundredths; nothing is called certain, not even what was rounded to it. */
 export function percent(share: number): string {
-  if (share > 0.99 && share < 1) return "> 99 %";
+  if (share > 0.995) return "> 99 %";
   return `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
 }
 
