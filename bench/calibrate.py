@@ -33,7 +33,7 @@ from nadirfix.options_verify import TrustOptions, VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.features import Detector
-from nadirfix.verify.trust import centre_covariance_m2, radius95_m, support_of
+from nadirfix.verify.trust import centre_covariance_m2, confidence_of, radius95_m, support_of
 from nadirfix.world.make import make_world
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)
@@ -132,12 +132,15 @@ def looks(texture: Texture, taken: Sequence[Pair], points: Detector, seed: int) 
             dataclasses.replace(moved(true, rng), center=p, heading_deg=rng.uniform(0, 360))
             for p in elsewhere
         ]
-        for view in views:
+        for number, view in enumerate(views):
             seen = compare.first_look(view)
             if seen.inliers >= options.promising_inliers:
                 seen = compare.second_look(seen)
+            if number == 0 and seen.fitted is None:
+                continue  # not seen where it is: it would be refused, and says nothing of wrong sightings
             off_m = seen.view.center.distance_m(true.center)
-            yield Row(seen, off_m, off_m < RIGHT_M, texture.gsd_m)  # a wide frame may be found from afar
+            right = seen.fitted is not None and off_m < RIGHT_M  # a wide frame may be found from afar
+            yield Row(seen, off_m, right, texture.gsd_m)
 
 
 def confidence(rows: Sequence[Row]) -> dict[str, Any]:
@@ -165,12 +168,14 @@ def confidence(rows: Sequence[Row]) -> dict[str, Any]:
 
 def radius(rows: Sequence[Row]) -> dict[str, Any]:
     """Inflation and floor under which the errors are likeliest, widened until 95 of 100 lie inside."""
-    good, trust = [row for row in rows if row.right], TrustOptions()
+    trust, enough = TrustOptions(), VerifyOptions().min_confidence
+    good = [row for row in rows if row.right and confidence_of(row.sighting, trust) >= enough]
     grid = [(i, f) for i in np.arange(1.0, 8.01, 0.5) for f in np.arange(0.0, 4.01, 0.1)]
     inflate, floor_m = max(grid, key=lambda g: likelihood(good, *g))
     wider = next(w for w in np.arange(0.5, 4.0, 0.02) if kept(good, inflate * w, floor_m * w) >= 0.95)
     radii = [radius95_m(spread_m2(row, trust.inflate, trust.floor_m)) for row in good]
     return {
+        "answers": len(good),
         "coverage_now": round(100 * kept(good, trust.inflate, trust.floor_m), 1),
         "radius_now_median_m": round(float(np.median(radii)), 2),
         "likeliest": {"inflate": round(float(inflate), 2), "floor_m": round(float(floor_m), 2)},

@@ -24,7 +24,7 @@ from nadirfix.runtime.load import load_way
 from nadirfix.runtime.ways import Way
 from nadirfix.types import Fix, Point
 
-OPTIONS = LocateOptions(verify=False)
+OPTIONS = LocateOptions(verify=False, whole_frame=False)
 NETWORKS = {"altitude_network": parts.ALTITUDE, "place_network": parts.PLACE}
 
 

@@ -47,7 +47,7 @@ from nadirfix.place.model import build_place_network
 from nadirfix.types import Fix, View
 from nadirfix.world.files import write_world
 
-OPTIONS = LocateOptions(verify=False)
+OPTIONS = LocateOptions(verify=False, whole_frame=False)
 SIDE_M, GSD_M = 1800.0, 0.6
 PUBLISHED_FPS = 13.3
 #: Stages of the published line; decoding and weighting are not in it.

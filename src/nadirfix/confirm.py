@@ -31,7 +31,9 @@ def confirmed(
     """What the whole frame votes for, held against the map where the bundle carries something to do so."""
     asked, known = options.verification, height.altitude_m is not None
     detector = bundle.matcher(asked.features) if options.verify and known else None
-    votes = options.votes or (asked.votes if detector else None)
+    # Networks that never saw the map tell its cells apart badly; all crops of the frame together do not.
+    frame = options.whole_frame and known and bundle.described
+    votes = options.votes or (asked.votes if detector or frame else None)
     if votes is None:
         return fix
 
@@ -40,7 +42,7 @@ def confirmed(
             return _voted(shot, height, bundle, how)
 
     if detector is None:
-        return _moved(fix, voted(votes)[0], shot)
+        return _moved(fix, voted(votes)[0], shot, height)
     ground = bundle.texture.rendered_with(RenderOptions(supersample=asked.supersample))
     camera = shot.camera
     compare = Comparison(shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch)
@@ -72,16 +74,11 @@ def _voted(shot: Shot, height: Height, bundle: Bundle, options: VoteOptions) -> 
     return hypotheses(shot.pixels, shot.camera, scales, lookup=bundle.lookup, options=options)
 
 
-def _moved(fix: Fix, best: Hypothesis, shot: Shot) -> Fix:
-    """The fix, moved to where the frame's votes have it."""
-    view = best.view
-    return replace(
-        fix,
-        status="fix",
-        reason=None,
-        position=view.center,
-        altitude_m=view.altitude_m,
-        gsd_m=shot.camera.gsd_m(view.altitude_m),
-        heading_deg=view.heading_deg,
-        footprint_m=shot.camera.footprint_m(view.altitude_m),
-    )
+def _moved(fix: Fix, best: Hypothesis, shot: Shot, height: Height) -> Fix:
+    """The fix, moved to where the frame's votes have it; an altitude that was given is believed."""
+    view, camera = best.view, shot.camera
+    there = replace(fix, status="fix", reason=None, position=view.center, heading_deg=view.heading_deg)
+    if height.estimate is None:
+        return there
+    gsd_m, footprint_m = camera.gsd_m(view.altitude_m), camera.footprint_m(view.altitude_m)
+    return replace(there, altitude_m=view.altitude_m, gsd_m=gsd_m, footprint_m=footprint_m)

@@ -188,7 +188,8 @@ class LocateOptions:
     retrieve: int = 10
     weighted: bool = True  # False: the nearest reference alone is the answer
     outlier_share: float = 0.4
-    votes: VoteOptions | None = None  # how the whole frame votes; None: only where fixes are verified
+    whole_frame: bool = True  # False: the middle of the photo alone answers, as published
+    votes: VoteOptions | None = None  # how the whole frame votes; None: as usual, where it is asked at all
     keep_on_line: bool = True  # candidates on the line between agreeing and not: kept, as published
     weight_epsilon: float = 1e-8
     verify: bool = True  # hold hypotheses against the map, where the bundle carries a matcher

@@ -140,6 +140,11 @@ class Bundle:
         units = unit(embeddings)
         return units if self.projection is None else self.projection(units)
 
+    @property
+    def described(self) -> bool:
+        """Whether a network that never saw the map describes it, whitened on the map's own references."""
+        return self.projection is not None and self.manifest["networks"]["place"]["training"] is None
+
     def likeliest_cells(self, embedding: NDArray[np.float32], count: int) -> CellRanking:
         """The cells a photo with this raw embedding may lie in, the likeliest first.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 import traceback
@@ -85,7 +84,7 @@ def locate(
     """Say where photos were taken, and from how high; one that cannot be used does not stop the others."""
     taken_with = Camera.parse(camera) if camera else None
     altitude_m, sigma_m = parse_altitude(altitude) if altitude else (None, None)
-    options = dataclasses.replace(LocateOptions(), weighted=not no_wce, verify=not no_verify)
+    options = LocateOptions(weighted=not no_wce, whole_frame=not no_wce, verify=not no_verify)
     if out is not None:
         check_target(out, overwrite=overwrite)
     if explain_in is not None:

@@ -51,7 +51,8 @@ class Locator:
 
     def published(self) -> Locator:
         """The same without what goes beyond the published method."""
-        return dataclasses.replace(self, options=dataclasses.replace(self.options, verify=False, votes=None))
+        plain = dataclasses.replace(self.options, verify=False, whole_frame=False, votes=None)
+        return dataclasses.replace(self, options=plain)
 
 
 def ways_of(locator: Locator) -> dict[str, Way]:
