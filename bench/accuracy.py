@@ -65,7 +65,7 @@ def verified() -> str:
     rows = [
         ["verified (the default)", percent(told["answered_percent"]), percent(told["wrong_fix_percent"]),
          percent(near["5"]), percent(near["10"]), percent(near["100"]), f"{far['median']:.1f} m"],
-        ["`--no-verify`, single crop, weighted", "100 %", "", percent(plain["s_loc"]["5"]),
+        ["as published: one crop, three cells, weighted", "100 %", "", percent(plain["s_loc"]["5"]),
          percent(plain["s_loc"]["10"]), percent(plain["s_loc"]["100"]), f"{plain['median_m']:.0f} m"],
     ]  # fmt: skip
     radius, cost = told["radius95"], told["cost_ratio"]

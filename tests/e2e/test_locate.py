@@ -380,3 +380,20 @@ def test_the_whole_frame_may_vote(
     plain = locate(photos[0], bundle=bundle, altitude_m=altitude_m)
     assert fix.candidates.reference.tolist() == plain.candidates.reference.tolist()
     assert fix.position != plain.position
+
+
+def test_the_whole_frame_answers_where_a_network_never_saw_the_map(
+    tiny_bundle: Path, photos: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A described bundle without a matcher; as published, and the nearest alone, only when asked for."""
+    from nadirfix.options_frame import VoteOptions
+
+    bundle = Bundle.load(tiny_bundle)
+    plain = locate(photos[0], bundle=bundle)
+    voted = locate(photos[0], bundle=bundle, options=LocateOptions(votes=VoteOptions()))
+    monkeypatch.setattr(Bundle, "described", True)
+    assert locate(photos[0], bundle=bundle).position == voted.position != plain.position
+    published = locate(photos[0], bundle=bundle, options=LocateOptions(whole_frame=False))
+    assert published.position == plain.position
+    given = locate(photos[0], bundle=bundle, altitude_m=140.0)
+    assert given.altitude_m == 140.0 and "votes" in given.timings_ms

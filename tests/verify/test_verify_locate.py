@@ -46,6 +46,7 @@ def bundle_of(detector: Detector | None, *views: View, ground: Any = None) -> Si
         epsg=32633,
     )
     return SimpleNamespace(
+        described=False,
         recipe=recipe,
         camera=CAMERA,
         epsg=32633,
