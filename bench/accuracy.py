@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def page() -> str:
-    parts = [HEAD, verified(), bands(), retrieval(), published(), networks(), matching(), REST]
+    parts = [HEAD, verified(), bands(), foreign(), retrieval(), published(), networks(), matching(), REST]
     return "\n\n".join(filled(text) for part in parts for text in part.strip().split("\n\n")) + "\n"
 
 
@@ -89,6 +89,15 @@ it need be. A verified answer costs {cost["p50"]:.1f} times a single crop in the
 in the slowest tenth, where every altitude is tried before it gives up.
 
 {source("verify_mine", "bench/verify.py --bundle mine.nadir --manifest … --name mine --count 200")}"""
+
+
+def foreign() -> str:
+    told = result("verify_mine_foreign")["results"]
+    return f"""### Photos of another place
+
+{told["photos"]} photos of the town, held against the mine: {percent(told["answered_percent"])} got an answer.
+
+{source("verify_mine_foreign", "bench/verify.py --bundle mine.nadir --manifest town … --foreign")}"""
 
 
 def bands() -> str:
@@ -244,7 +253,7 @@ was seen, and says so."""
 
 REST = """## Not measured
 
-The whole chain on the town, the desert and the campus; photos of another place; more than one seed;
+The whole chain on the town, the desert and the campus; more than one seed;
 heads, bins and
 encoders against each other; real flights. The constants behind confidence and radius are provisional."""
 
