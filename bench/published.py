@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from places import ALTITUDE_CHANGES
+from pretrain import teller
 from record import record
 from shots import (
     CHUNK,
@@ -35,7 +36,6 @@ from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.altitude.train import TrainedAltitude, train_altitude
 from nadirfix.geo.texture import Texture
 from nadirfix.nn.ground import Ground
-from nadirfix.nn.loop import StepReport
 from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.views import Views
 from nadirfix.options import NetworkOptions, Recipe, TrainOptions, load_recipe
@@ -196,18 +196,6 @@ def top_cells(place: TrainedPlace, raw: torch.Tensor, recipe: Recipe) -> np.ndar
 def told(report) -> dict[str, float]:
     rest = {f"held_out_{k}": v for k, v in report.validation.items()}
     return {"steps": report.steps, "training_s": report.seconds, "loss": report.loss, **rest}
-
-
-def teller(every_s: float = 20.0):
-    last = [0.0]
-
-    def tell(step: StepReport) -> None:
-        if time.monotonic() - last[0] > every_s:
-            last[0] = time.monotonic()
-            say(f"{step.name} {step.elapsed_s:5.0f} s  step {step.step:6d}  loss {step.loss:.4f}"
-                f"  {step.images_per_s:7.0f}/s  rate {step.extractor_rate:.2e}")  # fmt: skip
-
-    return tell
 
 
 def write_csv(path: Path, lines: list[dict], estimated_m: np.ndarray) -> None:

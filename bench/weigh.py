@@ -10,6 +10,7 @@ import dataclasses
 
 import numpy as np
 import torch
+from shots import decoded
 from torch import nn
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
@@ -106,13 +107,13 @@ def altitude_found(
     bins, draw = AltitudeBins.from_options(recipe.bins), np.random.default_rng(SEED)
     photos = anywhere(dated, recipe, draw, draw.uniform(*between_m, 40 * PHOTOS))
     seen, own = embedded(dated.dates[-1], photos, network, recipe, CAMERA_NOISE)
-    found: dict[str, object] = {"photos": len(photos), "own": decoded(own, photos, bins)}
+    found: dict[str, object] = {"photos": len(photos), "own": decoded(own, photos.altitude_m, bins)}
     fitted = anywhere(dated, recipe, draw, draw.uniform(bins.min_m, bins.max_m, 40 * FITTED), FITTED)
     for softer in (0.0, 1.0):
         changes = dataclasses.replace(FIT_LIGHT, soften_px=softer)
         taught, _ = embedded(dated.dates[0], fitted, network, recipe, changes)
         rows = fit_directions(taught, bins.indices_of(fitted.altitude_m), len(bins), penalty=1.0)
-        found[f"fitted_{softer:g}"] = decoded(scores_of(seen, rows), photos, bins)
+        found[f"fitted_{softer:g}"] = decoded(scores_of(seen, rows), photos.altitude_m, bins)
     return found
 
 
@@ -130,16 +131,3 @@ def embedded(
         parts.append((vectors.cpu().numpy(), network.prototypes(vectors).float().cpu().numpy()))
     both = [np.concatenate(column) for column in zip(*parts, strict=True)]
     return both[0], both[1]
-
-
-def decoded(scores: np.ndarray, photos: Views, bins: AltitudeBins) -> dict[str, float]:
-    """Mean error of the best class's middle and of the mean over all classes, in metres and per cent."""
-    likely = np.exp(scores - scores.max(1, keepdims=True))
-    likely /= likely.sum(1, keepdims=True)
-    named = {"hard": bins.centers_m[scores.argmax(1)], "soft": likely @ bins.centers_m}
-    found = {}
-    for way, altitude_m in named.items():
-        off = np.abs(altitude_m - photos.altitude_m)
-        found[f"{way}_m"] = round(float(off.mean()), 1)
-        found[f"{way}_percent"] = round(100 * float((off / photos.altitude_m).mean()), 1)
-    return found

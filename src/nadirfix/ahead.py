@@ -15,7 +15,7 @@ B = TypeVar("B")
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Cores this process may use: fewer than there are where it was told to keep to some."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -46,7 +46,9 @@ def confirmed(
     ground = bundle.texture.rendered_with(RenderOptions(supersample=asked.supersample))
     camera = shot.camera
     compare = Comparison(shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch)
-    verdict = decide(from_likely_to_all(voted, votes, asked), compare, asked)
+    # An altitude that was given is not doubted: asking others would only repeat what was looked at.
+    allowed = asked if height.estimate is not None else replace(asked, scales=0)
+    verdict = decide(from_likely_to_all(voted, votes, allowed), compare, asked)
     told = verified_fix(fix, verdict, camera, map_gsd_m=ground.gsd_m, options=asked)
     return replace(told, warnings=shot.warnings + _contradiction(told, height)) if told.verified else told
 

@@ -59,7 +59,7 @@ class VerifyOptions:
     hypotheses: int = 28  # looked at, at most
     quick: int = 4  # of few crops, before the whole frame is asked
     likely: int = 14  # of the whole frame at likely altitudes, before unlikely ones are asked
-    scales: int = 12  # altitudes looked at where likely ones explain nothing: about all there are
+    scales: int = 12  # altitudes looked at where likely ones explain nothing: about all there are; 0: none
     scale_crops: int = 9  # of the frame at each of those
     rivals: int = 1  # other places that must have been looked at in vain
     rival_share: float = 0.6  # another place with this share of the support is as good

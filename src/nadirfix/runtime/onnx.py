@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nadirfix.ahead import cores
 from nadirfix.errors import BundleError
 from nadirfix.runtime.network import Floats
 
@@ -55,7 +56,7 @@ def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
     import onnxruntime
 
     settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = threads or _cores()
+    settings.intra_op_num_threads = threads or cores()
     # Threads that spin while they wait cost twice the time as soon as anything else runs on the machine.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     settings.log_severity_level = _ERRORS_ONLY
@@ -63,10 +64,6 @@ def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
         return onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime has a dozen of its own, one per way a file can be broken
         raise _damaged(path, str(error).partition("\n")[0]) from error
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _damaged(path: Path, why: str) -> BundleError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from functools import cache
 from importlib.util import find_spec
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nadirfix.ahead import cores
 from nadirfix.errors import BundleError
 from nadirfix.runtime.network import Floats
 
@@ -54,7 +54,7 @@ class OpenVinoNetwork:
 
         model = self._model.clone()
         model.reshape(list(shape))
-        every = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        every = cores()
         settings = {
             "INFERENCE_PRECISION_HINT": self._precision,
             "INFERENCE_NUM_THREADS": every,

@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
+from nadirfix.ahead import cores
 from nadirfix.errors import OutputError
 from nadirfix.output import atomic_file
 from nadirfix.runtime.openvino import openvino_is_here
@@ -98,9 +99,8 @@ def _told(way: Way) -> dict[str, str]:
 def _key(files: NetworkFiles) -> str:
     """The network, the processor and the libraries: another of any of them is another question."""
     versions = [f"{name} {found}" for name in _LIBRARIES if (found := _version(name))]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     forms = "eight_bit" if files.eight_bit else "single"
-    return " | ".join([files.name, forms, _processor(), f"{cores} cores", *versions])
+    return " | ".join([files.name, forms, _processor(), f"{cores()} cores", *versions])
 
 
 def _read() -> dict[str, Any]:

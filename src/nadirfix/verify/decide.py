@@ -61,9 +61,9 @@ def from_likely_to_all(
     few = replace(votes, scales=1, crops=votes.first_crops, looks=0)
     yield from voted(few)[: options.quick]
     yield from voted(votes)[: options.likely]
-    yield from voted(
-        replace(votes, scales=options.scales, scale_share=1.0, crops=options.scale_crops, even=True)
-    )
+    if options.scales > 0:
+        every = replace(votes, scales=options.scales, scale_share=1.0, even=True)
+        yield from voted(replace(every, crops=options.scale_crops))
 
 
 def _looks(hypotheses: Iterable[Hypothesis], compare: Comparison, options: VerifyOptions) -> list[Sighting]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.ahead import cores
 from nadirfix.errors import InputError
 from nadirfix.output import Progress, quiet
 from nadirfix.world.light import SHADOW_M, photographed
@@ -60,7 +60,7 @@ def make_world(*, size_m: float, gsd_m: float, seed: int, progress: Progress = q
     progress("planning the place", 1, 1)
     pictures = [np.zeros((side_px, side_px, 3), np.uint8) for _ in range(2)]
     jobs = list(_jobs(side_px))
-    with ThreadPoolExecutor(min(_cores(), 8)) as pool:
+    with ThreadPoolExecutor(min(cores(), 8)) as pool:
         painted = pool.map(lambda job: _paint(plan, job, gsd_m), jobs)
         for k, (job, pixels) in enumerate(zip(jobs, painted, strict=True)):
             rows, cols = (
@@ -70,13 +70,6 @@ def make_world(*, size_m: float, gsd_m: float, seed: int, progress: Progress = q
             pictures[job.date][rows, cols] = pixels
             progress("painting", k + 1, len(jobs))
     return World(pictures[0], pictures[1], (gsd_m, 0.0, _WEST_M, 0.0, -gsd_m, _NORTH_M), _EPSG)
-
-
-def _cores() -> int:
-    """Cores this process may use: fewer than there are where it was told to keep to some."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _check(size_m: float, gsd_m: float, seed: int) -> None:
