@@ -59,6 +59,7 @@ max_m = 200.0
 headings = 4
 whiten_dims = 0
 whiten_power = 1.0
+steps = 0
 [quantise]
 views = 0
 [altitude_network]

@@ -19,6 +19,8 @@ from nadirfix.settings import changed, read_table
 
 __all__ = [
     "RECIPES",
+    "SHIPPED_ALTITUDE",
+    "SHIPPED_PLACE",
     "AugmentOptions",
     "BinOptions",
     "ContrastOptions",
@@ -110,6 +112,7 @@ class ReferenceOptions:
     valid_share: float = 0.8  # views with less of the map under them are left out and counted
     whiten_dims: int = 0  # descriptors are whitened on the map's own references to so many numbers; 0: not
     whiten_power: float = 1.0  # 1: all axes count alike; 0: as they are; half way carries to other dates
+    steps: int = 0  # views lie on whole steps, so many to a view: one look serves many of them; 0: anywhere
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +150,14 @@ class HeadOptions:
     epsilon: float = 1e-3
 
 
+#: What ``bench/ship.py`` makes for the standard recipe: networks of many places, ready to run without torch.
+SHIPPED_ALTITUDE = NetworkOptions(
+    input="spectrum", width_px=448, height_px=336, encoder="resnet50-stage3-he", weights="random",
+    start="standard-altitude",
+)  # fmt: skip
+SHIPPED_PLACE = NetworkOptions(
+    encoder="resnet50-stage3-he", weights="random", start="standard-place", aggregator="gem"
+)
 #: The altitude network the package ships: it needs no training, and no torch.
 _SHIPPED_ALTITUDE = NetworkOptions(
     input="spectrum", width_px=224, height_px=168, encoder="small", weights="random", start="tiny-altitude",
@@ -164,7 +175,7 @@ class Recipe:
     bins: BinOptions = field(default_factory=BinOptions)
     grid: GridOptions = field(default_factory=GridOptions)
     references: ReferenceOptions = field(
-        default_factory=lambda: ReferenceOptions(whiten_dims=256, whiten_power=0.5)
+        default_factory=lambda: ReferenceOptions(whiten_dims=256, whiten_power=0.5, steps=14)
     )
     head: HeadOptions = field(default_factory=HeadOptions)
     augment: AugmentOptions = field(default_factory=AugmentOptions)
@@ -184,7 +195,9 @@ class LocateOptions:
     """How one photo is placed."""
 
     crop: bool = True  # False: the whole photo, as if its altitude were not known
-    cells: int = 3  # how many of the likeliest are searched; 0: all
+    cells: int | None = None  # how many of the likeliest are searched; 0: all; None: as suits the bundle
+    published_cells: int = 3  # what suits one that was trained, or is large
+    search_all_up_to: int = 250_000  # references, where nothing was trained: about 90 km²
     retrieve: int = 10
     weighted: bool = True  # False: the nearest reference alone is the answer
     outlier_share: float = 0.4
@@ -198,7 +211,7 @@ class LocateOptions:
     min_side_px: int = 32  # below this there is nothing to see
 
     def __post_init__(self) -> None:
-        counts_ok = self.cells >= 0 and self.retrieve >= 1
+        counts_ok = (self.cells is None or self.cells >= 0) and self.retrieve >= 1
         if not (counts_ok and 0 < self.outlier_share <= 1 and self.weight_epsilon > 0):
             raise InputError(
                 "options.invalid",

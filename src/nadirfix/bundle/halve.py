@@ -1,7 +1,8 @@
-"""Networks stored at half their size: weights in half precision on disk, single precision when they run."""
+"""Networks stored at half their size or a quarter: weights are narrow on disk, single precision when run."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from nadirfix.output import atomic_file
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["store_half"]
+__all__ = ["store_bytes", "store_half"]
 
 #: Smaller ones are not worth a step of their own, and are often factors that need their digits.
 _SMALLEST = 1024
@@ -22,11 +23,20 @@ _LARGEST = 6e4
 
 def store_half(path: Path) -> None:
     """Rewrite an ONNX file with its large weights in half precision, widened again when it is opened."""
+    _store(path, lambda _graph, weights: [_narrow(weights)])
+
+
+def store_bytes(path: Path) -> None:
+    """Rewrite an ONNX file with its large weights in eight bits and a factor for each of their rows."""
+    _store(path, _in_bytes)
+
+
+def _store(path: Path, narrow: Callable[[onnx.GraphProto, onnx.TensorProto], list[onnx.NodeProto]]) -> None:
     import onnx
 
     model = onnx.load(path)
     large = [weights for weights in model.graph.initializer if _fits(weights)]
-    widened = [_narrow(weights) for weights in large]
+    widened = [node for weights in large for node in narrow(model.graph, weights)]
     nodes = [*widened, *model.graph.node]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
@@ -50,3 +60,21 @@ def _narrow(weights: onnx.TensorProto) -> onnx.NodeProto:
     half = numpy_helper.to_array(weights).astype(np.float16)
     weights.CopyFrom(numpy_helper.from_array(half, f"{name}.half"))
     return helper.make_node("Cast", [f"{name}.half"], [name], to=TensorProto.FLOAT)
+
+
+def _in_bytes(graph: onnx.GraphProto, weights: onnx.TensorProto) -> list[onnx.NodeProto]:
+    """Replace weights by whole numbers and factors; the step that multiplies them takes the old name."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    name, wide = weights.name, numpy_helper.to_array(weights)
+    if wide.ndim < 2:
+        return [_narrow(weights)]
+    rows = wide.reshape(len(wide), -1)
+    factor = np.maximum(np.abs(rows).max(axis=1), 1e-12).astype(np.float32) / 127
+    whole = np.rint(rows / factor[:, None]).astype(np.int8).reshape(wide.shape)
+    graph.initializer.append(
+        numpy_helper.from_array(factor.reshape(-1, *[1] * (wide.ndim - 1)), f"{name}.factor")
+    )
+    weights.CopyFrom(numpy_helper.from_array(whole, f"{name}.whole"))
+    cast = helper.make_node("Cast", [f"{name}.whole"], [f"{name}.wide"], to=TensorProto.FLOAT)
+    return [cast, helper.make_node("Mul", [f"{name}.wide", f"{name}.factor"], [name])]
