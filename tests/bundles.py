@@ -75,6 +75,7 @@ width_px = 64
 height_px = 64
 encoder = "small"
 weights = "random"
+start = ""
 aggregator = "mixvpr"
 mix_blocks = 1
 mix_channels = 16

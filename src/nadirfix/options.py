@@ -37,6 +37,7 @@ __all__ = [
     "TrainOptions",
     "WorldOptions",
     "load_recipe",
+    "ships",
 ]
 
 
@@ -158,11 +159,21 @@ SHIPPED_ALTITUDE = NetworkOptions(
 SHIPPED_PLACE = NetworkOptions(
     encoder="resnet50-stage3-he", weights="random", start="standard-place", aggregator="gem"
 )
-#: The altitude network the package ships: it needs no training, and no torch.
-_SHIPPED_ALTITUDE = NetworkOptions(
+_TINY_ALTITUDE = NetworkOptions(
     input="spectrum", width_px=224, height_px=168, encoder="small", weights="random", start="tiny-altitude",
     mix_blocks=2, mix_channels=64,
 )  # fmt: skip
+
+
+def ships(network: NetworkOptions) -> bool:
+    """Whether the package has the network these options start from, ready to run."""
+    return (Path(__file__).parent / "weights" / f"{network.start}.onnx").is_file()
+
+
+#: A checkout without the large files falls back to what it has: the small altitude network, and ImageNet
+#: weights by name, which need torch and a hub.
+_STANDARD_ALTITUDE = SHIPPED_ALTITUDE if ships(SHIPPED_ALTITUDE) else _TINY_ALTITUDE
+_STANDARD_PLACE = SHIPPED_PLACE if ships(SHIPPED_PLACE) else NetworkOptions(aggregator="gem")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,8 +194,8 @@ class Recipe:
     fit: FitOptions = field(default_factory=FitOptions)
     texture: TextureOptions = field(default_factory=TextureOptions)
     quantise: QuantiseOptions = field(default_factory=QuantiseOptions)
-    altitude_network: NetworkOptions = _SHIPPED_ALTITUDE
-    place_network: NetworkOptions = field(default_factory=lambda: NetworkOptions(aggregator="gem"))
+    altitude_network: NetworkOptions = _STANDARD_ALTITUDE
+    place_network: NetworkOptions = _STANDARD_PLACE
     altitude_training: TrainOptions = field(default_factory=TrainOptions)
     place_training: TrainOptions = field(default_factory=TrainOptions)
     matcher: Literal["xfeat", "sift", "none"] = "xfeat"  # what fixes are verified with
@@ -233,6 +244,7 @@ RECIPES: dict[str, Recipe] = {
     "standard": Recipe(name="standard"),
     "tiny": Recipe(
         name="tiny", references=ReferenceOptions(), fit=FitOptions(views=400),
+        altitude_network=_TINY_ALTITUDE,
         quantise=QuantiseOptions(views=0),
         place_network=NetworkOptions(
             width_px=112, height_px=112, encoder="small", weights="random", start="tiny-place",

@@ -13,11 +13,15 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from nadirfix.options import RECIPES, NetworkOptions
+from nadirfix.options import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, NetworkOptions, ships
 from nadirfix.runtime.shipped import shipped_network
 
 TINY, STANDARD = RECIPES["tiny"], RECIPES["standard"]
-NETWORKS = {"altitude": TINY.altitude_network, "place": TINY.place_network}
+NETWORKS = {
+    options.start: options
+    for options in (TINY.altitude_network, TINY.place_network, SHIPPED_ALTITUDE, SHIPPED_PLACE)
+    if ships(options)
+}
 FEW = """
 base = "tiny"
 matcher = "none"
@@ -62,16 +66,21 @@ def shipped(options: NetworkOptions):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_it_says_what_it_is(name: str) -> None:
     about = shipped(NETWORKS[name]).about
-    assert about["weights"]["licence"] == "Apache-2.0"
-    assert about["weights"]["source"] == f"tiny-{name}" and len(about["weights"]["sha256"]) == 64
+    assert about["weights"]["licence"] in {"Apache-2.0", "MIT"}
+    assert about["weights"]["source"] == name and len(about["weights"]["sha256"]) == 64
     assert about["preprocessing"]["input"] == NETWORKS[name].input
     assert about["preprocessing"]["width_px"] == NETWORKS[name].width_px
     assert about["training"] is None
 
 
-def test_the_standard_recipe_takes_its_altitude_network_as_it_ships() -> None:
-    assert shipped(STANDARD.altitude_network).content == shipped(TINY.altitude_network).content
-    assert shipped_network(STANDARD.place_network) is None
+def test_the_standard_recipe_takes_what_ships() -> None:
+    """Its own networks where the package has them; else the small altitude network, and one from a hub."""
+    altitude = SHIPPED_ALTITUDE if ships(SHIPPED_ALTITUDE) else TINY.altitude_network
+    assert STANDARD.altitude_network == altitude and shipped_network(altitude) is not None
+    if ships(SHIPPED_PLACE):
+        assert STANDARD.place_network == SHIPPED_PLACE and shipped_network(SHIPPED_PLACE) is not None
+    else:
+        assert STANDARD.place_network.start == "" and shipped_network(STANDARD.place_network) is None
 
 
 @pytest.mark.parametrize("other", [{"width_px": 128}, {"start": ""}, {"start": "tiny-none"}, {"mix_rows": 2}])
@@ -79,9 +88,13 @@ def test_other_settings_mean_another_network(other: dict) -> None:
     assert shipped_network(dataclasses.replace(TINY.place_network, **other)) is None
 
 
-def test_together_they_are_small() -> None:
-    sizes = [len(file.read_bytes()) for file in files("nadirfix.weights").iterdir() if file.is_file()]
-    assert sum(sizes) < 10e6
+@pytest.mark.parametrize("kind", [".onnx", ".safetensors"])
+def test_together_they_are_small(kind: str) -> None:
+    room = [file for file in files("nadirfix.weights").iterdir() if file.name.endswith(kind)]
+    sizes = {file.name: len(file.read_bytes()) for file in room}
+    print(sizes)
+    assert sum(sizes.values()) <= 40e6
+    assert sum(size for name, size in sizes.items() if name.startswith("tiny")) < 5e6
 
 
 def test_a_build_with_them_never_loads_torch(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nadirfix.output import atomic_file
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     import onnx
 
 __all__ = ["store_bytes", "store_half"]
+
+Floats = NDArray[np.float32]
 
 #: Smaller ones are not worth a step of their own, and are often factors that need their digits.
 _SMALLEST = 1024
@@ -27,7 +30,7 @@ def store_half(path: Path) -> None:
 
 
 def store_bytes(path: Path) -> None:
-    """Rewrite an ONNX file with its large weights in eight bits and a factor for each of their rows."""
+    """Rewrite an ONNX file with its large weights in eight bits, a factor for each row or column."""
     _store(path, _in_bytes)
 
 
@@ -69,12 +72,19 @@ def _in_bytes(graph: onnx.GraphProto, weights: onnx.TensorProto) -> list[onnx.No
     name, wide = weights.name, numpy_helper.to_array(weights)
     if wide.ndim < 2:
         return [_narrow(weights)]
-    rows = wide.reshape(len(wide), -1)
-    factor = np.maximum(np.abs(rows).max(axis=1), 1e-12).astype(np.float32) / 127
-    whole = np.rint(rows / factor[:, None]).astype(np.int8).reshape(wide.shape)
-    graph.initializer.append(
-        numpy_helper.from_array(factor.reshape(-1, *[1] * (wide.ndim - 1)), f"{name}.factor")
-    )
+    whole, factor = min((_rounded(wide, axis) for axis in (0, -1)), key=lambda w: _lost(wide, *w))
+    graph.initializer.append(numpy_helper.from_array(factor, f"{name}.factor"))
     weights.CopyFrom(numpy_helper.from_array(whole, f"{name}.whole"))
     cast = helper.make_node("Cast", [f"{name}.whole"], [f"{name}.wide"], to=TensorProto.FLOAT)
     return [cast, helper.make_node("Mul", [f"{name}.wide", f"{name}.factor"], [name])]
+
+
+def _rounded(wide: Floats, axis: int) -> tuple[NDArray[np.int8], Floats]:
+    """Whole numbers up to 127, and the factor of each row along an axis."""
+    others = tuple(a for a in range(wide.ndim) if a != axis % wide.ndim)
+    factor = np.maximum(np.abs(wide).max(axis=others, keepdims=True), 1e-12).astype(np.float32) / 127
+    return np.rint(wide / factor).astype(np.int8), factor
+
+
+def _lost(wide: Floats, whole: NDArray[np.int8], factor: Floats) -> float:
+    return float(np.square(wide - whole * factor).sum())

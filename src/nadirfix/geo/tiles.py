@@ -108,7 +108,8 @@ class Archive:
         return tile
 
     def _decode(self, name: str) -> tuple[Bytes, Bytes]:
-        pixels = self._picture(name, cv2.IMREAD_COLOR)[..., ::-1]
+        # In one piece: windows are copied from it again and again.
+        pixels = np.ascontiguousarray(self._picture(name, cv2.IMREAD_COLOR)[..., ::-1])
         if name + ".mask" in self._names:
             return pixels, self._picture(name + ".mask", cv2.IMREAD_GRAYSCALE)
         return pixels, np.full(pixels.shape[:2], 255, np.uint8)

@@ -16,6 +16,7 @@ from torch import Tensor
 from nadirfix.errors import WeightsError
 from nadirfix.nn.embedder import Embedder
 from nadirfix.nn.weights import WeightsRecord
+from nadirfix.output import atomic_file
 
 __all__ = ["embedder_says", "save_embedder", "start_embedder"]
 
@@ -39,12 +40,13 @@ def start_embedder(embedder: Embedder, start: str, record: WeightsRecord) -> Wei
 
 def save_embedder(embedder: Embedder, path: Path, said: dict[str, str], *, eight_bits: bool = False) -> None:
     """Write an embedder in half precision, or in eight bits where large, and what there is to say of it."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     stored: dict[str, Tensor] = {}
     for name, value in _own(embedder).items():
         stored |= _narrowed(name, value.cpu(), eight_bits=eight_bits)
-    save_file({k: v.contiguous() for k, v in stored.items()}, path, metadata=said)
+    with atomic_file(path) as scratch:
+        scratch.write_bytes(save({k: v.contiguous() for k, v in stored.items()}, metadata=said))
 
 
 def embedder_says(path: Path) -> dict[str, str]:
