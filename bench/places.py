@@ -35,7 +35,7 @@ from nadirfix.nn.start import save_embedder, start_embedder
 from nadirfix.nn.turns import in_turns
 from nadirfix.nn.weights import load_encoder
 from nadirfix.options import AugmentOptions, NetworkOptions, Recipe, load_recipe
-from nadirfix.place.contrast import DatedMap, contrast_job
+from nadirfix.place.contrast import DatedMap, contrast_job, shown_places
 
 #: Places that look softer than their pixels are: the size of the smallest thing seen, in metres.
 SOFT_GSD_M = {"desert": 1.0}
@@ -201,8 +201,12 @@ def new_embedder(recipe: Recipe, given: argparse.Namespace) -> Embedder:
 def learn_place(taught: dict[str, DatedMap], recipe: Recipe, given: argparse.Namespace) -> tuple:
     altitude_m = canonical_altitude_m(recipe.references, AltitudeBins.from_options(recipe.bins))
     embedder = new_embedder(recipe, given)
+    spots = {name: shown_places(dated, recipe, altitude_m) for name, dated in taught.items()}
+    print(f"{sum(len(east) for east, _ in spots.values())} places to look at", flush=True)
     jobs = [
-        contrast_job(taught[name], with_seed(recipe, turn), embedder, altitude_m=altitude_m)
+        contrast_job(
+            taught[name], with_seed(recipe, turn), embedder, altitude_m=altitude_m, places=spots[name]
+        )
         for name, turn in shares(taught, given)
     ]
     done = train(in_turns(jobs), recipe.place_training, device=given.device, report=teller(20.0))
