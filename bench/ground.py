@@ -2,11 +2,17 @@
 
 python bench/ground.py --data DIR --place mine --cache DIR                 views drawn with a seed of our own
 python bench/ground.py --data DIR --place mine --cache DIR --fixed         the fixed views, for the record
+    [--networks DIR]   networks that bench/ship.py wrote there, such as ones that never saw the place
+
+Rows: ``standard`` is the recipe as it comes, ``imagenet`` the same with an untrained place network.
 
 A bundle of each row is built once and kept in the cache, as are the photos. Every photo is decoded once; its
-altitude is taken as true, true within ± 10 %, and as estimated (hard: the middle of the best class; soft: the
-mean of all); the crop of each is described once, and searched in three cells and in all. Votes of the whole
-frame stand beside it. Results go to bench/results as JSON, and per photo as CSV.
+altitude is taken as true, true within ± 10 %, as estimated (hard: the middle of the best class; soft: the
+mean of all), and not at all (the whole photo); each is described once, and searched in three cells, in all,
+and among references that look north alone. Votes of the whole frame stand beside it. Photos are told apart by
+altitude and by what the map shows where they were taken: forest where more than half of it is green and
+rough, by a rule that was fixed before anything was measured. Results go to bench/results as JSON, and per
+photo as CSV.
 """
 
 from __future__ import annotations
@@ -16,10 +22,12 @@ import csv
 import dataclasses
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from record import RESULTS, record
 
@@ -33,11 +41,21 @@ from nadirfix.image.decode import decode
 from nadirfix.image.spectrum import log_spectrum
 from nadirfix.manifest import read_manifest, read_views
 from nadirfix.offline import build_bundle
-from nadirfix.options import RECIPES, LocateOptions, Recipe, SimulateOptions
+from nadirfix.options import (
+    RECIPES,
+    SHIPPED_ALTITUDE,
+    SHIPPED_PLACE,
+    LocateOptions,
+    NetworkOptions,
+    Recipe,
+    SimulateOptions,
+    ships,
+)
 from nadirfix.options_frame import VoteOptions
 from nadirfix.output import Progress
 from nadirfix.retrieval.fuse import fuse
 from nadirfix.retrieval.hypotheses import Scale, hypotheses
+from nadirfix.retrieval.index import ReferenceIndex
 from nadirfix.types import AltitudeEstimate, Candidates, Hypothesis, Point, View
 from nadirfix.world.photos import simulate_photos
 
@@ -47,15 +65,23 @@ PLACES = {
     "town": ("town_clear.tif", "town_hazy.tif", (150.0, 700.0)),
     "desert": ("desert.tif", "desert.tif", (100.0, 700.0)),
     "campus": ("campus.tif", "campus.tif", (100.0, 250.0)),
+    "world": ("world/old.tif", "world/new.tif", (100.0, 600.0)),  # nadirfix world --out DIR/world
 }
 OWN_SEED, OWN_COUNT = 4321, 150
 CAMERA = DEFAULT_CAMERA
 NEAR_M, POSE_M, POSE_DEG, POSE_SCALE = 100.0, 50.0, 20.0, 0.15
+#: Forest: more than half of the frame's ground is green (excess green over brightness) and rough (deviation
+#: of brightness, in grey levels, over so many metres), as the map shows it at a metre a pixel.
+GREEN, ROUGH_LEVELS, ROUGH_M, FOREST_SHARE = 0.05, 8.0, 7, 0.5
+BANDS_M = ((100, 150), (150, 200), (200, 300), (300, 400), (400, 700))
 FUSED = {
     "wce": LocateOptions(),
     "wce_strict": LocateOptions(keep_on_line=False),
     "top1": LocateOptions(weighted=False),
 }
+
+#: What is told apart by altitude and by ground.
+SPLIT = {("true", "all"), ("hard", "all"), ("estimated", "votes")}
 
 Row = dict[str, Any]
 
@@ -65,36 +91,52 @@ def main() -> None:
     options.add_argument("--data", type=Path, required=True)
     options.add_argument("--cache", type=Path, required=True)
     options.add_argument("--place", choices=list(PLACES), required=True)
-    options.add_argument("--rows", nargs="+", default=list(recipes("")), choices=list(recipes("")))
+    options.add_argument("--rows", nargs="+", default=["standard"], choices=list(recipes("", None)))
     options.add_argument(
         "--weights", default="microsoft/resnet-50", help="name or folder of ImageNet weights"
     )
+    options.add_argument("--networks", type=Path, help="folder of networks that bench/ship.py wrote")
+    options.add_argument("--name", default="", help="what results are called, instead of by the row")
     options.add_argument("--fixed", action="store_true", help="the fixed views instead of our own")
     options.add_argument("--limit", type=int, default=0, help="photos, at most")
     options.add_argument("--votes-every", type=int, default=1, help="every so many photos vote; 0: none")
     given = options.parse_args()
     photos = taken(given)
-    for name in given.rows:
-        bundle, built_s = built(given, name)
+    for row in given.rows:
+        name = given.name or row
+        bundle, built_s = built(given, row, name)
         run(bundle, photos, name, given, built_s)
 
 
-def recipes(weights: str) -> dict[str, Recipe]:
+def recipes(weights: str, networks: Path | None) -> dict[str, Recipe]:
     tiny, standard = RECIPES["tiny"], RECIPES["standard"]
     white = dataclasses.replace(tiny.references, whiten_dims=128)
-    place = dataclasses.replace(standard.place_network, weights=weights)
+    untrained = NetworkOptions(aggregator="gem", weights=weights)
+    if networks:
+        altitude, place = (
+            dataclasses.replace(known, start=str(networks / f"{known.start}.onnx"))
+            for known in (SHIPPED_ALTITUDE, SHIPPED_PLACE)
+        )
+        standard = dataclasses.replace(
+            standard,
+            altitude_network=altitude if Path(altitude.start).exists() else standard.altitude_network,
+            place_network=place if Path(place.start).exists() else untrained,
+        )
+    elif not ships(SHIPPED_PLACE):
+        standard = dataclasses.replace(standard, place_network=untrained)
     return {
         "tiny": tiny,
         "tiny-white": dataclasses.replace(tiny, references=white),
-        "standard": dataclasses.replace(standard, place_network=place),
+        "imagenet": dataclasses.replace(standard, place_network=untrained),
+        "standard": standard,
     }
 
 
-def built(given: argparse.Namespace, name: str) -> tuple[Bundle, float]:
+def built(given: argparse.Namespace, row: str, name: str) -> tuple[Bundle, float]:
     began = time.monotonic()
     target = given.cache / f"{given.place}-{name}.nadir"
     old = given.data / PLACES[given.place][0]
-    recipe = recipes(given.weights)[name]
+    recipe = recipes(given.weights, given.networks)[row]
     bundle = build_bundle(old, target, recipe=recipe, resume=True, progress=teller())
     return bundle, time.monotonic() - began
 
@@ -130,7 +172,7 @@ def run(
     bundle: Bundle, photos: list[tuple[Path, View]], name: str, given: argparse.Namespace, built_s: float
 ) -> None:
     kind = "fixed" if given.fixed else "own"
-    kept = given.cache / f"{given.place}-{name}-{kind}.jsonl"
+    kept = given.cache / f"{given.place}-{name}-{kind}-ways.jsonl"
     lines = [line for found in asked(bundle, photos, kept, every=given.votes_every) for line in found]
     told = summary(lines)
     for row in told:
@@ -140,7 +182,9 @@ def run(
         "seed": None if given.fixed else OWN_SEED, "votes_every": given.votes_every,
         "build_s": round(built_s, 1),
         "bytes": sum(p["bytes"] for p in bundle.manifest["parts"].values()),
-        "references": len(bundle.references), "rows": told,
+        "references": len(bundle.references), "described": bundle.manifest.get("described"), "rows": told,
+        "by_altitude": parted(lines, lambda x: band(x["altitude_m"])),
+        "by_cover": parted(lines, lambda x: x["cover"]),
     }  # fmt: skip
     out = RESULTS if given.fixed else given.cache
     print(f"wrote {record(f'ground_{given.place}_{name}', payload, out)}")
@@ -173,10 +217,11 @@ def one(bundle: Bundle, path: Path, truth: View, off: float, *, votes: bool) -> 
         "hard": estimate.altitude_m,
         "soft": soft_altitude_m(estimate),
     }
-    base = {"photo": path.name, "altitude_m": round(truth.altitude_m, 1)}
+    base = {"photo": path.name, "altitude_m": round(truth.altitude_m, 1), "cover": cover(bundle, truth)}
     for way, altitude_m in known.items():
         seen = {**base, "altitude": way, "altitude_off_m": round(altitude_m - truth.altitude_m, 1)}
-        yield from ({**seen, **row} for row in searched(bundle, pixels, truth, altitude_m))
+        yield from ({**seen, **row} for row in searched(bundle, cropped(bundle, pixels, altitude_m), truth))
+    yield from ({**base, "altitude": "none", **row} for row in searched(bundle, whole(bundle, pixels), truth))
     if votes:
         yield from ({**base, **row} for row in voted(bundle, pixels, truth, estimate, known))
 
@@ -189,19 +234,50 @@ def estimated(bundle: Bundle, pixels: np.ndarray) -> AltitudeEstimate:
     return bundle.bins.estimate(bundle.altitude_scores(log_spectrum(frame, settings)[None])[0])
 
 
-def searched(bundle: Bundle, pixels: np.ndarray, truth: View, altitude_m: float) -> Iterator[Row]:
+def cropped(bundle: Bundle, pixels: np.ndarray, altitude_m: float) -> np.ndarray:
     size = bundle.recipe.place_network
-    crop = canonical_crop(
+    return canonical_crop(
         pixels, CAMERA, CAMERA.gsd_m(altitude_m), bundle.canonical,
         width_px=size.width_px, height_px=size.height_px,
-    )  # fmt: skip
-    embedding = bundle.place_network.run(np.moveaxis(crop.pixels, -1, 0)[None])[0]
-    first = np.cumsum([0, *bundle.order.sizes])
-    for cells in (3, 0):
-        ranking = bundle.likeliest_cells(embedding, cells) if cells else None
-        classes = None if ranking is None else first[ranking.group] + ranking.index
-        found = candidates(bundle, *bundle.index.search(bundle.describe(embedding), classes, 10))
-        yield {"cells": cells or "all", **placed(found, truth)}
+    ).pixels  # fmt: skip
+
+
+def whole(bundle: Bundle, pixels: np.ndarray) -> np.ndarray:
+    """The photo as it is, as if nothing were known of its altitude."""
+    size = bundle.recipe.place_network
+    return network_frame(pixels, CAMERA, bundle.camera, width_px=size.width_px, height_px=size.height_px)
+
+
+def searched(bundle: Bundle, picture: np.ndarray, truth: View) -> Iterator[Row]:
+    embedding = bundle.place_network.run(np.moveaxis(picture, -1, 0)[None])[0]
+    described, first = bundle.describe(embedding), np.cumsum([0, *bundle.order.sizes])
+    ranking = bundle.likeliest_cells(embedding, 3)
+    for cells, classes in ((3, first[ranking.group] + ranking.index), ("all", None)):
+        found = candidates(bundle, *bundle.index.search(described, classes, 10))
+        yield {"cells": cells, **placed(found, truth)}
+    north, index = looking_north(bundle)
+    rows, distances = index.search(described, None, 10)
+    yield {"cells": "all, north", **placed(candidates(bundle, north[rows], distances), truth)}
+
+
+@cache
+def looking_north(bundle: Bundle) -> tuple[np.ndarray, ReferenceIndex]:
+    """References of one heading: a database without rotations."""
+    rows = np.flatnonzero(bundle.references.heading_deg == 0)
+    return rows, ReferenceIndex(bundle.descriptors[rows], [0, len(rows)])
+
+
+def cover(bundle: Bundle, truth: View) -> str:
+    """What the map shows where a photo was taken: forest, or open ground."""
+    side_m = [round(side) for side in CAMERA.footprint_m(truth.altitude_m)]
+    seen = bundle.texture.render(truth, CAMERA, (side_m[0], side_m[1]))
+    colour = seen.pixels.astype(np.float32)
+    green = (2 * colour[..., 1] - colour[..., 0] - colour[..., 2]) / np.maximum(colour.sum(-1), 1)
+    light = colour.mean(-1)
+    mean, square = (cv2.blur(x, (ROUGH_M, ROUGH_M)) for x in (light, light**2))
+    rough = np.sqrt(np.maximum(square - mean**2, 0))
+    wooded = (green > GREEN) & (rough > ROUGH_LEVELS)
+    return "forest" if wooded[seen.valid > 0].mean() > FOREST_SHARE else "open"
 
 
 def candidates(bundle: Bundle, rows: np.ndarray, distances: np.ndarray) -> Candidates:
@@ -257,6 +333,16 @@ def is_right(view: View, truth: View) -> bool:
 
 def turned(one: View, other: View) -> float:
     return abs(turn_deg(one.heading_deg - other.heading_deg))
+
+
+def band(altitude_m: float) -> str:
+    return next((f"{low}-{high}" for low, high in BANDS_M if low <= altitude_m < high), "beyond")
+
+
+def parted(lines: list[Row], part: Callable[[Row], str]) -> dict[str, list[Row]]:
+    """The same table for each part of the photos, for what is estimated and for votes."""
+    shown = [x for x in lines if (x["altitude"], x["cells"]) in SPLIT]
+    return {name: summary([x for x in shown if part(x) == name]) for name in sorted({*map(part, shown)})}
 
 
 def summary(lines: list[Row]) -> list[Row]:

@@ -1,9 +1,15 @@
-"""Makes the networks the package ships ready to run, from the embedders it ships to start from.
+"""Makes the networks the package ships ready to run, from embedders that were trained.
 
-python bench/ship.py     weights/*.onnx from weights/*.safetensors; same weights, same bytes
+python bench/ship.py                             tiny-*.onnx from tiny-*.safetensors; same weights, same bytes
+python bench/ship.py place FILE.safetensors      standard-place.safetensors and .onnx from a trained embedder
+python bench/ship.py altitude FILE.safetensors   standard-altitude, likewise
+    [--out DIR]                                  elsewhere than in the package, to try them
 
-Each becomes one ONNX file with its settings, its licence and its preprocessing in the header. The embedder of
-altitudes comes without classes: those are fitted to each map when its bundle is built.
+FILE is what bench/places.py wrote; for the place network it may also be a folder with ImageNet weights, which
+are then shipped as they come (``--licence`` says under which licence). Each becomes one ONNX file with its
+settings, its licence and its preprocessing in the header. Large weights are kept in eight bits, a factor per
+channel, in both files: what is trained on starts where what is run ends. The embedder of altitudes comes
+without classes: those are fitted to each map when its bundle is built.
 """
 
 from __future__ import annotations
@@ -16,30 +22,65 @@ from pathlib import Path
 import onnx
 
 import nadirfix.weights
-from nadirfix.bundle.halve import store_half
+from nadirfix.bundle.halve import store_bytes, store_half
 from nadirfix.bundle.networks import network_facts
 from nadirfix.nn.embedder import Embedder
 from nadirfix.nn.export import export_network
-from nadirfix.nn.start import start_embedder
+from nadirfix.nn.start import embedder_says, save_embedder, start_embedder
 from nadirfix.nn.weights import WeightsRecord, load_encoder
-from nadirfix.options import RECIPES, NetworkOptions
+from nadirfix.options import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, NetworkOptions
 from nadirfix.output import atomic_file
 
 WEIGHTS = Path(nadirfix.weights.__file__).parent
-RECIPE = RECIPES["tiny"]
+STANDARD = {"altitude": SHIPPED_ALTITUDE, "place": SHIPPED_PLACE}
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
-    for options in (RECIPE.altitude_network, RECIPE.place_network):
-        write(options)
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("what", nargs="?", choices=list(STANDARD))
+    options.add_argument("file", nargs="?", type=Path)
+    options.add_argument("--out", type=Path, default=WEIGHTS)
+    options.add_argument("--licence", default="Apache-2.0", help="of weights in a folder")
+    given = options.parse_args()
+    if given.what is None:
+        for network in (RECIPES["tiny"].altitude_network, RECIPES["tiny"].place_network):
+            write(network, WEIGHTS / f"{network.start}.safetensors")
+    elif given.file is None:
+        options.error("name the file of a trained embedder")
+    else:
+        given.out.mkdir(parents=True, exist_ok=True)
+        narrow = narrowed(STANDARD[given.what], given)
+        write(STANDARD[given.what], narrow, eight_bits=True)
 
 
-def write(options: NetworkOptions) -> None:
-    path = WEIGHTS / f"{options.start}.onnx"
-    embedder, weights = build_embedder(options)
+def narrowed(options: NetworkOptions, given: argparse.Namespace) -> Path:
+    """The embedder to train on, in the package's own form."""
+    target = given.out / f"{options.start}.safetensors"
+    if given.file.is_dir():
+        folder = dataclasses.replace(
+            options,
+            encoder="resnet50-stage3",
+            weights=str(given.file),
+            weights_licence=given.licence,
+            start="",
+        )
+        encoder, record = load_encoder(folder)
+        embedder = Embedder(encoder, folder, record)
+        said = {"licence": record.licence, "data": "ImageNet", "start": record.source}
+    else:
+        embedder, _ = build_embedder(options, given.file)
+        said = embedder_says(given.file)
+    save_embedder(embedder, target, said, eight_bits=True)
+    print(f"{target.name}: {target.stat().st_size / 1e6:.2f} MB, {said.get('licence')}")
+    return target
+
+
+def write(options: NetworkOptions, source: Path, *, eight_bits: bool = False) -> None:
+    path = source.with_suffix(".onnx")
+    embedder, weights = build_embedder(options, source)
+    weights = dataclasses.replace(weights, source=options.start)
     export_network(embedder, path, input_shape=(3, options.height_px, options.width_px))
-    store_half(path)
+    store_bytes(path) if eight_bits else store_half(path)
     model = onnx.load(path)
     about = {**network_facts(options, weights, None), "dimensions": embedder.dimensions}
     header = {"network": dataclasses.asdict(options), "about": about, "licence": weights.licence}
@@ -49,10 +90,10 @@ def write(options: NetworkOptions) -> None:
     print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB, {weights.licence}")
 
 
-def build_embedder(options: NetworkOptions) -> tuple[Embedder, WeightsRecord]:
+def build_embedder(options: NetworkOptions, file: Path) -> tuple[Embedder, WeightsRecord]:
     encoder, record = load_encoder(options)
     embedder = Embedder(encoder, options, record)
-    return embedder, start_embedder(embedder, options.start, record)
+    return embedder, start_embedder(embedder, str(file), record)
 
 
 if __name__ == "__main__":

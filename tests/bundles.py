@@ -59,6 +59,7 @@ max_m = 200.0
 headings = 4
 whiten_dims = 0
 whiten_power = 1.0
+steps = 0
 [quantise]
 views = 0
 [altitude_network]
@@ -74,6 +75,7 @@ width_px = 64
 height_px = 64
 encoder = "small"
 weights = "random"
+start = ""
 aggregator = "mixvpr"
 mix_blocks = 1
 mix_channels = 16

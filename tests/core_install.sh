@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # In an environment that has only the core install (no torch, no training libraries): locate one photo with a
-# bundle that was built elsewhere, then build a bundle from a map there and locate the photo with that.
-# usage: tests/core_install.sh BUNDLE PHOTO MAP [PYTHON]     both answers go to standard output
+# bundle that was built elsewhere, then build a bundle from a map there and locate the photo with that; and once
+# more by the standard recipe, where the package carries its networks.
+# usage: tests/core_install.sh BUNDLE PHOTO MAP [PYTHON]     answers go to standard output
 set -euo pipefail
 bundle=$(realpath "$1")
 photo=$(realpath "$2")
@@ -21,3 +22,8 @@ cd "$scratch"
 "$scratch/venv/bin/nadirfix" locate "$photo" --bundle "$bundle" --quiet
 "$scratch/venv/bin/nadirfix" build "$map" --out here.nadir --recipe tiny --quiet >&2
 "$scratch/venv/bin/nadirfix" locate "$photo" --bundle here.nadir --quiet
+# The standard recipe as well, where the package carries its networks.
+if "$scratch/venv/bin/python" -c 'from nadirfix.options import *; exit(not (ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE)))'; then
+  "$scratch/venv/bin/nadirfix" build "$map" --out standard.nadir --quiet >&2
+  "$scratch/venv/bin/nadirfix" locate "$photo" --bundle standard.nadir --quiet
+fi

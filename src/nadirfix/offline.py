@@ -12,15 +12,9 @@ import numpy as np
 from nadirfix import __version__
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.bundle import Bundle, References, parts
-from nadirfix.bundle.describe import (
-    Lookout,
-    describe_references,
-    index_cells,
-    mean_directions,
-    save_array,
-    whiten_references,
-)
-from nadirfix.bundle.eight_bits import put_in_eight_bits
+from nadirfix.bundle.database import Database
+from nadirfix.bundle.describe import Lookout, index_cells
+from nadirfix.bundle.eight_bits import altitude_examples, place_examples, put_in_eight_bits
 from nadirfix.bundle.recipes import recipe_in_manifest
 from nadirfix.bundle.references import write_references
 from nadirfix.bundle.shipped import ShippedNetworks, Surroundings, learns, shipped_altitude, shipped_place
@@ -34,10 +28,8 @@ from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.raster import Raster
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
-from nadirfix.options import Recipe, ReferenceOptions
+from nadirfix.options import Recipe
 from nadirfix.output import Progress, quiet
-from nadirfix.retrieval.whiten import Projection
-from nadirfix.runtime import load_network
 from nadirfix.runtime.shipped import ShippedNetwork
 from nadirfix.verify.xfeat import about_xfeat, export_xfeat, missing_for_xfeat
 
@@ -46,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["build_bundle"]
 
+#: Decoded pieces of the map kept while it is looked at from everywhere: a quarter of a gigabyte.
+_KEPT_TILES = 256
 _NEEDED = ("torch", "transformers", "safetensors", "onnx", "onnxscript")
 
 
@@ -82,13 +76,12 @@ def build_bundle(
     about_altitude = networks.altitude()
     about_place = networks.place(order)
     lookout = Lookout(texture, canonical, references, _size(recipe))
-    _describe(work, lookout, progress, recipe.references)
-    _prototypes(work, references)
+    about = _in_eight_bits(lookout, recipe, work, {"altitude": about_altitude, "place": about_place})
+    described = Database(work, lookout, recipe, progress, grid.origin_m).make()
     index_cells(work, order, recipe.head)
     _matcher(work)
-    about = put_in_eight_bits(lookout, recipe, work, {"altitude": about_altitude, "place": about_place})
     manifest = _manifest(recipe=recipe, texture=texture, grid=grid, order=order, about=about)
-    work.finish({**manifest, "counts": _counts(chosen, references, order)})
+    work.finish({**manifest, "described": described, "counts": _counts(chosen, references, order)})
     return Bundle.load(target)
 
 
@@ -140,7 +133,7 @@ def _texture(work: Work, ground: GeoMap, recipe: Recipe, progress: Progress) -> 
     path = work.part(parts.TEXTURE)
     if not path.exists():
         pack_texture(ground, path, options=recipe.texture, progress=progress)
-    return Texture.load(path)
+    return Texture.load(path, kept_tiles=_KEPT_TILES)
 
 
 def _networks(ground: Surroundings, *, train: bool, device: str) -> Networks | ShippedNetworks:
@@ -173,30 +166,15 @@ def _size(recipe: Recipe) -> tuple[int, int]:
     return recipe.place_network.width_px, recipe.place_network.height_px
 
 
-def _describe(work: Work, lookout: Lookout, progress: Progress, options: ReferenceOptions) -> None:
-    """What references look like; whitened, if the recipe says so, once all are known."""
-    target = work.part(parts.DESCRIPTORS)
-    if target.exists():
-        return
-    units = work.folder / "units.npy" if options.whiten_dims else target
-    if not units.exists():
-        network = load_network(work.part(parts.PLACE))
-        describe_references(lookout, network, units, folder=work.folder / "descriptors", progress=progress)
-    if options.whiten_dims:
-        progress("whitening references", 0, 1)
-        rows = np.load(units, mmap_mode="r", allow_pickle=False)
-        projection = Projection.fit(rows, options.whiten_dims, power=options.whiten_power)
-        save_array(work.part(parts.PROJECTION), projection.to_array())
-        whiten_references(units, target, projection)
-        progress("whitening references", 1, 1)
-
-
-def _prototypes(work: Work, references: References) -> None:
-    """A trained head brought its own; otherwise each cell's references speak for it."""
-    target = work.part(parts.PROTOTYPES)
-    if not target.exists():
-        descriptors = np.load(work.part(parts.DESCRIPTORS), mmap_mode="r", allow_pickle=False)
-        save_array(target, mean_directions(descriptors, references))
+def _in_eight_bits(lookout: Lookout, recipe: Recipe, work: Work, about: dict[str, Any]) -> dict[str, Any]:
+    """Both networks in eight bits, where they bear it; what is known of each, with how that went."""
+    scores = not work.part(parts.ALTITUDE_CLASSES).exists()
+    altitude = put_in_eight_bits(
+        parts.ALTITUDE, lambda: altitude_examples(lookout, recipe), recipe, work, scores=scores
+    )
+    place = put_in_eight_bits(parts.PLACE, lambda: place_examples(lookout, recipe), recipe, work)
+    went = {"altitude": altitude, "place": place}
+    return {name: {**said, "eight_bits": went[name]} for name, said in about.items()}
 
 
 def _about_matcher(recipe: Recipe) -> dict[str, Any] | None:

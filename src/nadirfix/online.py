@@ -112,11 +112,20 @@ def _likeliest(
     embedding: NDArray[np.float32], bundle: Bundle, options: LocateOptions
 ) -> NDArray[np.int64] | None:
     """Classes of the likeliest cells, counted through all groups; None stands for all of them."""
-    if options.cells == 0:
+    count = _cells(bundle, options)
+    if count == 0:
         return None
-    ranking = bundle.likeliest_cells(embedding, options.cells)
+    ranking = bundle.likeliest_cells(embedding, count)
     first = np.cumsum([0, *bundle.order.sizes])
     return np.asarray(first[ranking.group] + ranking.index, np.int64)
+
+
+def _cells(bundle: Bundle, options: LocateOptions) -> int:
+    """How many cells are searched: what was asked for, else three, or all where nothing was trained."""
+    if options.cells is not None:
+        return options.cells
+    everywhere = bundle.described and len(bundle.index) <= options.search_all_up_to
+    return 0 if everywhere else options.published_cells
 
 
 def _lookalikes(

@@ -19,6 +19,8 @@ from nadirfix.settings import changed, read_table
 
 __all__ = [
     "RECIPES",
+    "SHIPPED_ALTITUDE",
+    "SHIPPED_PLACE",
     "AugmentOptions",
     "BinOptions",
     "ContrastOptions",
@@ -35,6 +37,7 @@ __all__ = [
     "TrainOptions",
     "WorldOptions",
     "load_recipe",
+    "ships",
 ]
 
 
@@ -110,6 +113,7 @@ class ReferenceOptions:
     valid_share: float = 0.8  # views with less of the map under them are left out and counted
     whiten_dims: int = 0  # descriptors are whitened on the map's own references to so many numbers; 0: not
     whiten_power: float = 1.0  # 1: all axes count alike; 0: as they are; half way carries to other dates
+    steps: int = 0  # views lie on whole steps, so many to a view: one look serves many of them; 0: anywhere
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,11 +151,29 @@ class HeadOptions:
     epsilon: float = 1e-3
 
 
-#: The altitude network the package ships: it needs no training, and no torch.
-_SHIPPED_ALTITUDE = NetworkOptions(
+#: What ``bench/ship.py`` makes for the standard recipe: networks of many places, ready to run without torch.
+SHIPPED_ALTITUDE = NetworkOptions(
+    input="spectrum", width_px=448, height_px=336, encoder="resnet50-stage3-he", weights="random",
+    start="standard-altitude",
+)  # fmt: skip
+SHIPPED_PLACE = NetworkOptions(
+    encoder="resnet50-stage3-he", weights="random", start="standard-place", aggregator="gem"
+)
+_TINY_ALTITUDE = NetworkOptions(
     input="spectrum", width_px=224, height_px=168, encoder="small", weights="random", start="tiny-altitude",
     mix_blocks=2, mix_channels=64,
 )  # fmt: skip
+
+
+def ships(network: NetworkOptions) -> bool:
+    """Whether the package has the network these options start from, ready to run."""
+    return (Path(__file__).parent / "weights" / f"{network.start}.onnx").is_file()
+
+
+#: A checkout without the large files falls back to what it has: the small altitude network, and ImageNet
+#: weights by name, which need torch and a hub.
+_STANDARD_ALTITUDE = SHIPPED_ALTITUDE if ships(SHIPPED_ALTITUDE) else _TINY_ALTITUDE
+_STANDARD_PLACE = SHIPPED_PLACE if ships(SHIPPED_PLACE) else NetworkOptions(aggregator="gem")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +186,7 @@ class Recipe:
     bins: BinOptions = field(default_factory=BinOptions)
     grid: GridOptions = field(default_factory=GridOptions)
     references: ReferenceOptions = field(
-        default_factory=lambda: ReferenceOptions(whiten_dims=256, whiten_power=0.5)
+        default_factory=lambda: ReferenceOptions(whiten_dims=256, whiten_power=0.5, steps=14)
     )
     head: HeadOptions = field(default_factory=HeadOptions)
     augment: AugmentOptions = field(default_factory=AugmentOptions)
@@ -172,8 +194,8 @@ class Recipe:
     fit: FitOptions = field(default_factory=FitOptions)
     texture: TextureOptions = field(default_factory=TextureOptions)
     quantise: QuantiseOptions = field(default_factory=QuantiseOptions)
-    altitude_network: NetworkOptions = _SHIPPED_ALTITUDE
-    place_network: NetworkOptions = field(default_factory=lambda: NetworkOptions(aggregator="gem"))
+    altitude_network: NetworkOptions = _STANDARD_ALTITUDE
+    place_network: NetworkOptions = _STANDARD_PLACE
     altitude_training: TrainOptions = field(default_factory=TrainOptions)
     place_training: TrainOptions = field(default_factory=TrainOptions)
     matcher: Literal["xfeat", "sift", "none"] = "xfeat"  # what fixes are verified with
@@ -184,7 +206,9 @@ class LocateOptions:
     """How one photo is placed."""
 
     crop: bool = True  # False: the whole photo, as if its altitude were not known
-    cells: int = 3  # how many of the likeliest are searched; 0: all
+    cells: int | None = None  # how many of the likeliest are searched; 0: all; None: as suits the bundle
+    published_cells: int = 3  # what suits one that was trained, or is large
+    search_all_up_to: int = 250_000  # references, where nothing was trained: about 90 km²
     retrieve: int = 10
     weighted: bool = True  # False: the nearest reference alone is the answer
     outlier_share: float = 0.4
@@ -198,7 +222,7 @@ class LocateOptions:
     min_side_px: int = 32  # below this there is nothing to see
 
     def __post_init__(self) -> None:
-        counts_ok = self.cells >= 0 and self.retrieve >= 1
+        counts_ok = (self.cells is None or self.cells >= 0) and self.retrieve >= 1
         if not (counts_ok and 0 < self.outlier_share <= 1 and self.weight_epsilon > 0):
             raise InputError(
                 "options.invalid",
@@ -220,6 +244,7 @@ RECIPES: dict[str, Recipe] = {
     "standard": Recipe(name="standard"),
     "tiny": Recipe(
         name="tiny", references=ReferenceOptions(), fit=FitOptions(views=400),
+        altitude_network=_TINY_ALTITUDE,
         quantise=QuantiseOptions(views=0),
         place_network=NetworkOptions(
             width_px=112, height_px=112, encoder="small", weights="random", start="tiny-place",

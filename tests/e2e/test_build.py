@@ -145,8 +145,10 @@ def whitened(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 def test_references_are_whitened_on_themselves(whitened: Bundle) -> None:
     """Against scikit-learn, from the pictures on: the bundle's own network, then principal components."""
     lookout = Lookout(whitened.texture, whitened.canonical, whitened.references, (64, 64))
+    files, precision = whitened.network_files("place.onnx"), whitened.manifest["described"]["precision"]
+    network = load_network(files.eight_bit if precision == "eight_bit" else files.single)
     with ThreadPoolExecutor(2) as pool:
-        raw = whitened.place_network.run(lookout.pictures(range(len(lookout)), pool)).astype(np.float64)
+        raw = network.run(lookout.pictures(range(len(lookout)), pool)).astype(np.float64)
     units = (raw / np.linalg.norm(raw, axis=1, keepdims=True)).astype(np.float16).astype(np.float64)
     wanted = PCA(20, whiten=True, svd_solver="full").fit_transform(units)
     wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
@@ -166,6 +168,23 @@ def test_prototypes_are_whitened_too_and_name_a_reference_s_own_cell(whitened: B
     assert tuple(whitened.references.cell[row]) in set(
         map(tuple, whitened.likeliest_cells(embedding, 3).cells.tolist())
     )
+
+
+def test_references_cut_from_sheets_are_found_by_views_looked_at_alone(folder: Path, tmp_path: Path) -> None:
+    references = dataclasses.replace(RECIPE.references, whiten_dims=20, steps=4)
+    recipe = dataclasses.replace(RECIPE, references=references, place_network=GEM)
+    bundle = build_bundle(folder / "map.tif", tmp_path / "b.nadir", recipe=recipe)
+    described = bundle.manifest["described"]
+    print(described)
+    assert described["precision"] == "single"
+    assert described["sheets"]["count"] < len(bundle.references) / 4
+    lookout = Lookout(bundle.texture, bundle.canonical, bundle.references, (64, 64))
+    rows = np.arange(0, len(lookout), 9)
+    alone = bundle.describe(bundle.place_network.run(np.stack([lookout.picture(int(i)) for i in rows])))
+    found = [bundle.index.search(one, None, 1)[0][0] for one in alone]
+    known = bundle.references
+    apart_m = np.hypot(known.east_m[found] - known.east_m[rows], known.north_m[found] - known.north_m[rows])
+    assert np.mean(apart_m < 70.0) > 0.8
 
 
 def test_a_projection_is_a_part_like_the_others(whitened: Bundle, tmp_path: Path) -> None:

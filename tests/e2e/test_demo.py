@@ -28,7 +28,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "_WORLD", WorldOptions(size_m=500.0))
     monkeypatch.setattr(demo, "_PHOTOS", SimulateOptions(count=3, altitude_max_m=150.0))
     monkeypatch.setattr(demo, "_CAMERA", Camera(512, 384, 300.0, 300.0))
-    monkeypatch.setattr(demo, "_RECIPE", RECIPE)
+    monkeypatch.setattr(demo, "ships", lambda _network: False)
+    monkeypatch.setattr(demo, "_TRAINED", RECIPE)
 
 
 def run(out: Path, *more: str) -> dict:
@@ -64,6 +65,15 @@ def test_demo_tells_the_whole_story_and_keeps_what_is_whole(tmp_path: Path) -> N
     assert f"nadirfixserve--bundle{out / 'demo.nadir'}" in told_in_one_line
 
 
+def test_nothing_is_trained_where_networks_ship(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "ships", lambda _network: True)
+    usual, asked = demo._plan(train=False), demo._plan(train=True)
+    assert (usual.train, usual.recipe.name) == (False, "standard")
+    assert (asked.train, asked.recipe.name) == (True, "tiny")
+    monkeypatch.setattr(demo, "ships", lambda network: network.start != "standard-place")
+    assert demo._plan(train=False) == asked
+
+
 @pytest.mark.usefixtures("small")
 def test_a_readme_without_a_place_for_figures_is_an_error(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "evaluation").mkdir()
@@ -84,7 +94,7 @@ from nadirfix.camera import Camera
 from nadirfix.cli import app, demo
 from nadirfix.options import SimulateOptions, WorldOptions
 from tests.bundles import RECIPE
-demo._WORLD, demo._RECIPE = WorldOptions(size_m=500.0), RECIPE
+demo._WORLD, demo._TRAINED, demo.ships = WorldOptions(size_m=500.0), RECIPE, lambda _network: False
 demo._PHOTOS = SimulateOptions(count=3, altitude_max_m=150.0)
 demo._CAMERA = Camera(512, 384, 300.0, 300.0)
 out, where = sys.argv[1:]

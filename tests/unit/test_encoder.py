@@ -41,6 +41,7 @@ def pictures(count: int, size: tuple[int, int] = (112, 112)) -> torch.Tensor:
         ("small", 50, 33),
         ("resnet50-stage3", 64, 48),
         ("resnet50-stage3", 70, 50),
+        ("resnet50-stage3-he", 70, 50),
         pytest.param("efficientnet-b5", 96, 64, marks=pytest.mark.slow),
     ],
 )
@@ -57,7 +58,7 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
 
 
 def test_unknown_encoder_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match="resnet50-stage3, efficientnet-b5, small"):
+    with pytest.raises(InputError, match="resnet50-stage3, resnet50-stage3-he, efficientnet-b5, small"):
         encoder_of("resnet51")
 
 

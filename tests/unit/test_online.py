@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -111,6 +112,21 @@ def test_no_limit_searches_every_cell() -> None:
     found = locate(photo(), bundle=Fake(), options=LocateOptions(cells=0, retrieve=100)).candidates
     assert found is not None
     assert len(found) == sum(SIZES)
+
+
+def test_where_nothing_was_trained_every_cell_is_searched_up_to_a_size() -> None:
+    described = Fake()
+    described.described = True
+    usual = LocateOptions(retrieve=100, whole_frame=False, published_cells=1)
+    small = dataclasses.replace(usual, search_all_up_to=sum(SIZES) - 1)
+
+    def cells(bundle: Fake, options: LocateOptions) -> int:
+        found = locate(photo(), bundle=bundle, options=options).candidates
+        assert found is not None
+        return len(set(found.cell[:, 0]))
+
+    assert cells(described, usual) == np.count_nonzero(SIZES)
+    assert (cells(described, small), cells(Fake(), usual)) == (1, 1)
 
 
 def test_more_references_asked_than_the_cells_hold() -> None:

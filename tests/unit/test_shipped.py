@@ -13,11 +13,15 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from nadirfix.options import RECIPES, NetworkOptions
+from nadirfix.options import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, NetworkOptions, ships
 from nadirfix.runtime.shipped import shipped_network
 
 TINY, STANDARD = RECIPES["tiny"], RECIPES["standard"]
-NETWORKS = {"altitude": TINY.altitude_network, "place": TINY.place_network}
+NETWORKS = {
+    options.start: options
+    for options in (TINY.altitude_network, TINY.place_network, SHIPPED_ALTITUDE, SHIPPED_PLACE)
+    if ships(options)
+}
 FEW = """
 base = "tiny"
 matcher = "none"
@@ -62,16 +66,21 @@ def shipped(options: NetworkOptions):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_it_says_what_it_is(name: str) -> None:
     about = shipped(NETWORKS[name]).about
-    assert about["weights"]["licence"] == "Apache-2.0"
-    assert about["weights"]["source"] == f"tiny-{name}" and len(about["weights"]["sha256"]) == 64
+    assert about["weights"]["licence"] in {"Apache-2.0", "MIT"}
+    assert about["weights"]["source"] == name and len(about["weights"]["sha256"]) == 64
     assert about["preprocessing"]["input"] == NETWORKS[name].input
     assert about["preprocessing"]["width_px"] == NETWORKS[name].width_px
     assert about["training"] is None
 
 
-def test_the_standard_recipe_takes_its_altitude_network_as_it_ships() -> None:
-    assert shipped(STANDARD.altitude_network).content == shipped(TINY.altitude_network).content
-    assert shipped_network(STANDARD.place_network) is None
+def test_the_standard_recipe_takes_what_ships() -> None:
+    """Its own networks where the package has them; else the small altitude network, and one from a hub."""
+    altitude = SHIPPED_ALTITUDE if ships(SHIPPED_ALTITUDE) else TINY.altitude_network
+    assert STANDARD.altitude_network == altitude and shipped_network(altitude) is not None
+    if ships(SHIPPED_PLACE):
+        assert STANDARD.place_network == SHIPPED_PLACE and shipped_network(SHIPPED_PLACE) is not None
+    else:
+        assert STANDARD.place_network.start == "" and shipped_network(STANDARD.place_network) is None
 
 
 @pytest.mark.parametrize("other", [{"width_px": 128}, {"start": ""}, {"start": "tiny-none"}, {"mix_rows": 2}])
@@ -79,9 +88,13 @@ def test_other_settings_mean_another_network(other: dict) -> None:
     assert shipped_network(dataclasses.replace(TINY.place_network, **other)) is None
 
 
-def test_together_they_are_small() -> None:
-    sizes = [len(file.read_bytes()) for file in files("nadirfix.weights").iterdir() if file.is_file()]
-    assert sum(sizes) < 10e6
+@pytest.mark.parametrize("kind", [".onnx", ".safetensors"])
+def test_together_they_are_small(kind: str) -> None:
+    room = [file for file in files("nadirfix.weights").iterdir() if file.name.endswith(kind)]
+    sizes = {file.name: len(file.read_bytes()) for file in room}
+    print(sizes)
+    assert sum(sizes.values()) <= 40e6
+    assert sum(size for name, size in sizes.items() if name.startswith("tiny")) < 5e6
 
 
 def test_a_build_with_them_never_loads_torch(tmp_path: Path) -> None:
@@ -100,3 +113,63 @@ def test_a_build_with_them_never_loads_torch(tmp_path: Path) -> None:
     said = json.loads(done.stdout.splitlines()[0])
     assert said["trained"] == {"altitude": False, "place": False}
     assert set(said["accuracy"]["altitude"]) == {"e_avg_m", "within_25_m", "within_50_m", "within_100_m"}
+
+
+SMALL = NetworkOptions(width_px=64, height_px=64, encoder="small", weights="random", aggregator="gem")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network made as bench/ship.py makes those of the standard recipe, from weights of its own."""
+    pytest.importorskip("torch")
+    sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+    import ship
+
+    from nadirfix.nn.embedder import Embedder, seeded
+    from nadirfix.nn.start import save_embedder
+    from nadirfix.nn.weights import load_encoder
+
+    folder = tmp_path_factory.mktemp("room")
+    with seeded(3):
+        encoder, record = load_encoder(SMALL)
+    embedder = Embedder(encoder, SMALL, record)
+    save_embedder(embedder, folder / "half.safetensors", {"licence": "none"})
+    save_embedder(
+        embedder, folder / "small.safetensors", {"licence": "CC0", "data": "noise"}, eight_bits=True
+    )
+    ship.write(dataclasses.replace(SMALL, start="small"), folder / "small.safetensors", eight_bits=True)
+    return folder
+
+
+def test_weights_in_eight_bits_are_half_as_large_and_start_what_runs(made: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from nadirfix.nn.embedder import Embedder
+    from nadirfix.nn.start import embedder_says, start_embedder
+    from nadirfix.nn.weights import load_encoder
+
+    assert embedder_says(made / "small.safetensors")["data"] == "noise"
+    sizes = [(made / f"{name}.safetensors").stat().st_size for name in ("small", "half")]
+    assert sizes[0] < 0.6 * sizes[1]
+    inputs = np.random.default_rng(1).uniform(0, 255, (3, 3, 64, 64)).astype(np.float32)
+    said = {}
+    for name in ("small", "half"):
+        encoder, record = load_encoder(SMALL)
+        embedder = Embedder(encoder, SMALL, record).eval()
+        found = start_embedder(embedder, str(made / f"{name}.safetensors"), record)
+        with torch.no_grad():
+            said[name] = embedder(torch.from_numpy(inputs)).numpy()
+    assert found.licence == "none"
+    (run,) = onnxruntime.InferenceSession(made / "small.onnx").run(None, {"inputs": inputs})
+    np.testing.assert_allclose(run, said["small"], rtol=2e-3, atol=2e-3 * np.abs(run).max())
+    cosine = (said["small"] * said["half"]).sum(1) / np.prod(
+        [np.linalg.norm(v, axis=1) for v in said.values()], 0
+    )
+    print(f"eight bits against half precision: cosine {cosine.min():.5f}")
+    assert 0.999 < cosine.min() < 1.0
+
+
+def test_a_network_made_elsewhere_is_named_by_its_path(made: Path) -> None:
+    found = shipped_network(dataclasses.replace(SMALL, start=str(made / "small.onnx")))
+    assert found is not None and found.about["weights"]["licence"] == "CC0"
+    assert shipped_network(dataclasses.replace(SMALL, start=str(made / "none.onnx"))) is None
+    assert shipped_network(dataclasses.replace(SMALL, gem_parts=1, start=str(made / "small.onnx"))) is None

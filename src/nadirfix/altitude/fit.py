@@ -6,15 +6,14 @@ days, are embedded, and one linear score per class is fitted to them: seconds, n
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.ahead import cores, in_order
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.camera import Camera
 from nadirfix.errors import MapError
@@ -47,7 +46,6 @@ _FINER = 3
 _SAMPLED = RenderOptions(supersample=1)
 #: A class no view of this map fits is never the answer.
 _NEVER = np.float32(-1e4)
-_PIECE = 32
 _TRIES = 24
 
 
@@ -69,16 +67,17 @@ def fit_classes(
     options: FitOptions,
     progress: Progress = quiet,
 ) -> FittedClasses:
-    """Fit the classes to views of the map; a tenth of its ground is held out first, to tell how good."""
+    """Fit the classes to views of the map; a tenth of its ground is held out first, to tell how good.
+
+    Every core embeds a view of its own, so that ``embed`` should keep to one thread.
+    """
     views = draw_views(texture, camera, bins, options)
     looks = Looks(texture, camera, network, options)
-    pieces = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for start in range(0, len(views), _PIECE):
-            rows = range(start, min(start + _PIECE, len(views)))
-            pieces.append(embed(np.stack(list(pool.map(lambda i: looks.of(views, i), rows)))))
-            progress("learning altitudes", rows.stop, len(views))
-    vectors, labels = np.concatenate(pieces), bins.indices_of(views.altitude_m)
+    found = []
+    for vector in in_order(lambda i: embed(looks.of(views, i)[None])[0], range(len(views)), workers=cores()):
+        found.append(vector)
+        progress("learning altitudes", len(found), len(views))
+    vectors, labels = np.stack(found), bins.indices_of(views.altitude_m)
     west, south, _, _ = texture.bounds  # blocks are counted from the map, so that they move with it
     apart = held_out(views.east_m - west, views.north_m - south)
     about: dict[str, Any] = {"views": len(views), "held_out": None}

@@ -8,15 +8,17 @@ from __future__ import annotations
 import io
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.ahead import cores, in_order
 from nadirfix.bundle import parts
 from nadirfix.bundle.references import References
+from nadirfix.bundle.sheets import Sheet, sheet_camera
 from nadirfix.bundle.work import Work
 from nadirfix.geo.grid import ClassOrder
 from nadirfix.geo.render import Rendered
@@ -32,6 +34,7 @@ from nadirfix.types import Point, View
 
 __all__ = [
     "Lookout",
+    "describe_by_sheets",
     "describe_references",
     "index_cells",
     "mean_directions",
@@ -39,6 +42,7 @@ __all__ = [
     "whiten_references",
 ]
 
+Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 Halves = NDArray[np.float16]
 
@@ -50,6 +54,7 @@ _SAMPLED = RenderOptions(supersample=1)
 
 #: Views per piece: always the same, because a network's last digits may depend on how many it sees at once.
 _PIECE = 64
+_STAGE = "describing references"
 #: Vectors brought into memory at a time.
 _ROWS = 4096
 
@@ -78,6 +83,12 @@ class Lookout:
         fine = self.size[0] * _FINER, self.size[1] * _FINER
         return _reduced(_filled(self.texture.render(view, self.canonical.camera, fine)))
 
+    def sheet(self, sheet: Sheet, steps: int) -> Floats:
+        """The picture of a whole sheet, as fine as that of a view."""
+        fine = self.size[0] * _FINER // steps, self.size[1] * _FINER // steps
+        camera = sheet_camera(sheet, self.canonical, steps, fine)
+        return _reduced(_filled(self.texture.render(sheet.view, camera)))
+
 
 def describe_references(
     lookout: Lookout, network: Network, target: Path, *, folder: Path, progress: Progress
@@ -89,8 +100,34 @@ def describe_references(
         for rows, file in zip(pieces, files, strict=True):
             if not file.exists():
                 save_array(file, unit(network.run(lookout.pictures(rows, pool))).astype(np.float16))
-            progress("describing references", rows.stop, len(lookout))
+            progress(_STAGE, rows.stop, len(lookout))
     _join(files, target)
+    with output_errors(folder):
+        shutil.rmtree(folder)
+
+
+def describe_by_sheets(
+    lookout: Lookout,
+    look: Callable[[Sheet], Floats],
+    sheets: Sequence[Sheet],
+    target: Path,
+    *,
+    folder: Path,
+    progress: Progress,
+) -> None:
+    """Write one unit vector per reference view, sheet by sheet; those already in the folder are kept."""
+    files = [folder / f"{number:06d}.npy" for number in range(len(sheets))]
+
+    def describe(number: int) -> int:
+        if not files[number].exists():
+            save_array(files[number], unit(look(sheets[number])).astype(np.float16))
+        return len(sheets[number].members)
+
+    done = 0
+    for count in in_order(describe, range(len(sheets)), workers=cores()):
+        done += count
+        progress(_STAGE, done, len(lookout))
+    _scatter(files, [sheet.members for sheet in sheets], target)
     with output_errors(folder):
         shutil.rmtree(folder)
 
@@ -143,20 +180,35 @@ def _join(files: Sequence[Path], target: Path) -> None:
         out.writelines(_bytes(arrays))
 
 
+def _scatter(files: Sequence[Path], rows: Sequence[NDArray[np.int64]], target: Path) -> None:
+    """One array from all sheets, every vector in its row, without holding them in memory."""
+    arrays = [np.load(file, mmap_mode="r", allow_pickle=False) for file in files]
+    shape = (sum(len(a) for a in arrays), arrays[0].shape[1])
+    with atomic_file(target) as scratch:
+        whole = np.lib.format.open_memmap(scratch, "w+", np.dtype("<f2"), shape)
+        for some, array in zip(rows, arrays, strict=True):
+            whole[some] = array
+        whole.flush()
+
+
 def _bytes(arrays: Sequence[Halves]) -> Iterator[bytes]:
     return (array.astype("<f2").tobytes() for array in arrays)
 
 
-def _filled(shown: Rendered) -> Floats:
+def _filled(shown: Rendered) -> Bytes:
     """The picture, with the mean colour where there is no map: as in training, no black edge tells tales."""
-    pixels, hole = shown.pixels.astype(np.float32), shown.valid == 0
-    if hole.any():
-        pixels[hole] = pixels[~hole].mean(axis=0)
-    return pixels
+    if shown.valid_share == 1:
+        return shown.pixels
+    import cv2
+
+    mean = np.rint(cv2.mean(shown.pixels, mask=shown.valid)[:3]).astype(np.uint8)
+    return np.where(shown.valid[..., None] > 0, shown.pixels, mean)
 
 
-def _reduced(pixels: Floats) -> Floats:
+def _reduced(pixels: Bytes) -> Floats:
     """The mean of each block of fine pixels, channels first."""
+    import cv2
+
     height, width = pixels.shape[0] // _FINER, pixels.shape[1] // _FINER
-    blocks = pixels.reshape(height, _FINER, width, _FINER, 3)
-    return np.asarray(blocks.mean(axis=(1, 3)).transpose(2, 0, 1), np.float32)
+    means = cv2.resize(pixels.astype(np.float32), (width, height), interpolation=cv2.INTER_AREA)
+    return np.ascontiguousarray(np.moveaxis(means, -1, 0))

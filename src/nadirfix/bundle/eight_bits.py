@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,10 +18,11 @@ from nadirfix.bundle import parts
 from nadirfix.bundle.describe import Lookout
 from nadirfix.bundle.quantise import quantise
 from nadirfix.bundle.work import Work
+from nadirfix.geo.texture import Texture
 from nadirfix.options import Recipe
 from nadirfix.runtime.network import Floats
 
-__all__ = ["altitude_examples", "place_examples", "put_in_eight_bits"]
+__all__ = ["Form", "Mapped", "altitude_examples", "place_examples", "put_in_eight_bits", "quickest_form"]
 
 About = dict[str, Any]
 
@@ -28,35 +30,57 @@ About = dict[str, Any]
 _FEWEST = 8
 
 
-def put_in_eight_bits(lookout: Lookout, recipe: Recipe, work: Work, about: About) -> About:
-    """Write both networks in eight bits where they bear it; what is known of each, with how that went."""
+class Mapped(Protocol):
+    """Anything that knows the map's picture."""
 
-    def altitude() -> Floats:
-        return altitude_examples(lookout, recipe)
-
-    def place() -> Floats:
-        return place_examples(lookout, recipe)
-
-    shown = {"altitude": (parts.ALTITUDE, altitude), "place": (parts.PLACE, place)}
-    return {name: {**said, "eight_bits": _one(*shown[name], recipe, work)} for name, said in about.items()}
+    @property
+    def texture(self) -> Texture:
+        """The map's picture."""
 
 
-def _one(part: str, examples: Callable[[], Floats], recipe: Recipe, work: Work) -> About | None:
-    """One network, unless an earlier build came so far; None where eight bits are not asked for."""
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A network's file, and what it counts in."""
+
+    path: Path
+    precision: str
+
+
+def put_in_eight_bits(
+    part: str, examples: Callable[[], Floats], recipe: Recipe, work: Work, *, scores: bool = False
+) -> About | None:
+    """Write a network in eight bits where it bears it, unless an earlier build did; how that went.
+
+    None where eight bits are not asked for. What the network is shown is made only when it is needed.
+    """
     if recipe.quantise.views == 0:
         return None
+    known = work.note(_note(part))
+    if known is None:
+        known = work.write_note(_note(part), _attempt(part, examples, recipe, work, scores=scores))
+    return {key: value for key, value in known.items() if key != "quicker"}
+
+
+def _attempt(part: str, examples: Callable[[], Floats], recipe: Recipe, work: Work, *, scores: bool) -> About:
     if find_spec("onnx") is None:
         return {"kept": False, "why": "onnx is not installed"}
-    note = f"{part}.int8.json"
-    known = work.note(note)
-    if known is not None:
-        return known
     shown = examples()
     if len(shown) < _FEWEST:
         return {"kept": False, "why": f"only {len(shown)} views fit on the map"}
     target = work.part(parts.eight_bit(part))
-    scores = part == parts.ALTITUDE and not work.part(parts.ALTITUDE_CLASSES).exists()
-    return work.write_note(note, quantise(work.part(part), target, shown, recipe.quantise, scores=scores))
+    return quantise(work.part(part), target, shown, recipe.quantise, scores=scores)
+
+
+def quickest_form(work: Work, part: str) -> Form:
+    """The form of a network that is quicker here, of those that say the same."""
+    known = work.note(_note(part)) or {}
+    if known.get("kept") and known.get("quicker"):
+        return Form(work.part(parts.eight_bit(part)), "eight_bit")
+    return Form(work.part(part), "single")
+
+
+def _note(part: str) -> str:
+    return f"{part}.int8.json"
 
 
 def place_examples(lookout: Lookout, recipe: Recipe) -> Floats:
@@ -71,11 +95,11 @@ def place_examples(lookout: Lookout, recipe: Recipe) -> Floats:
     return _seen(look, rows.tolist())
 
 
-def altitude_examples(lookout: Lookout, recipe: Recipe) -> Floats:
+def altitude_examples(ground: Mapped, recipe: Recipe) -> Floats:
     """What the altitude network sees: views of the map from every altitude, in the light of other days."""
     options = replace(recipe.fit, views=recipe.quantise.views)
-    views = draw_views(lookout.texture, recipe.camera, AltitudeBins.from_options(recipe.bins), options)
-    looks = Looks(lookout.texture, recipe.camera, recipe.altitude_network, options)
+    views = draw_views(ground.texture, recipe.camera, AltitudeBins.from_options(recipe.bins), options)
+    looks = Looks(ground.texture, recipe.camera, recipe.altitude_network, options)
     return _seen(lambda row: looks.of(views, row), list(range(len(views))))
 
 

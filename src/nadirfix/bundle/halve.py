@@ -1,18 +1,22 @@
-"""Networks stored at half their size: weights in half precision on disk, single precision when they run."""
+"""Networks stored at half their size or a quarter: weights are narrow on disk, single precision when run."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nadirfix.output import atomic_file
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["store_half"]
+__all__ = ["store_bytes", "store_half"]
+
+Floats = NDArray[np.float32]
 
 #: Smaller ones are not worth a step of their own, and are often factors that need their digits.
 _SMALLEST = 1024
@@ -22,11 +26,20 @@ _LARGEST = 6e4
 
 def store_half(path: Path) -> None:
     """Rewrite an ONNX file with its large weights in half precision, widened again when it is opened."""
+    _store(path, lambda _graph, weights: [_narrow(weights)])
+
+
+def store_bytes(path: Path) -> None:
+    """Rewrite an ONNX file with its large weights in eight bits, a factor for each row or column."""
+    _store(path, _in_bytes)
+
+
+def _store(path: Path, narrow: Callable[[onnx.GraphProto, onnx.TensorProto], list[onnx.NodeProto]]) -> None:
     import onnx
 
     model = onnx.load(path)
     large = [weights for weights in model.graph.initializer if _fits(weights)]
-    widened = [_narrow(weights) for weights in large]
+    widened = [node for weights in large for node in narrow(model.graph, weights)]
     nodes = [*widened, *model.graph.node]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
@@ -50,3 +63,28 @@ def _narrow(weights: onnx.TensorProto) -> onnx.NodeProto:
     half = numpy_helper.to_array(weights).astype(np.float16)
     weights.CopyFrom(numpy_helper.from_array(half, f"{name}.half"))
     return helper.make_node("Cast", [f"{name}.half"], [name], to=TensorProto.FLOAT)
+
+
+def _in_bytes(graph: onnx.GraphProto, weights: onnx.TensorProto) -> list[onnx.NodeProto]:
+    """Replace weights by whole numbers and factors; the step that multiplies them takes the old name."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    name, wide = weights.name, numpy_helper.to_array(weights)
+    if wide.ndim < 2:
+        return [_narrow(weights)]
+    whole, factor = min((_rounded(wide, axis) for axis in (0, -1)), key=lambda w: _lost(wide, *w))
+    graph.initializer.append(numpy_helper.from_array(factor, f"{name}.factor"))
+    weights.CopyFrom(numpy_helper.from_array(whole, f"{name}.whole"))
+    cast = helper.make_node("Cast", [f"{name}.whole"], [f"{name}.wide"], to=TensorProto.FLOAT)
+    return [cast, helper.make_node("Mul", [f"{name}.wide", f"{name}.factor"], [name])]
+
+
+def _rounded(wide: Floats, axis: int) -> tuple[NDArray[np.int8], Floats]:
+    """Whole numbers up to 127, and the factor of each row along an axis."""
+    others = tuple(a for a in range(wide.ndim) if a != axis % wide.ndim)
+    factor = np.maximum(np.abs(wide).max(axis=others, keepdims=True), 1e-12).astype(np.float32) / 127
+    return np.rint(wide / factor).astype(np.int8), factor
+
+
+def _lost(wide: Floats, whole: NDArray[np.int8], factor: Floats) -> float:
+    return float(np.square(wide - whole * factor).sum())

@@ -43,7 +43,8 @@ __all__ = [
 #: The version of the folder's layout, and the oldest that is read as well; bundles of others are refused.
 #: 2: descriptors may be whitened by a projection, which a reader of 1 would leave out.
 #: 3: networks may be there in eight bits as well, and the recipe says how they are made so.
-FORMAT, OLDEST = 3, 1
+#: 4: references may lie on whole steps of a view, and the manifest says how they were described.
+FORMAT, OLDEST = 4, 1
 MANIFEST = "manifest.json"
 TEXTURE = "texture.ntx"
 ALTITUDE, ALTITUDE_WEIGHTS = "altitude.onnx", "altitude.safetensors"

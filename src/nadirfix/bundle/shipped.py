@@ -9,6 +9,7 @@ from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.altitude.fit import fit_classes
 from nadirfix.bundle import parts
 from nadirfix.bundle.describe import save_array
+from nadirfix.bundle.eight_bits import altitude_examples, put_in_eight_bits, quickest_form
 from nadirfix.bundle.work import Work
 from nadirfix.geo.grid import ClassOrder
 from nadirfix.geo.texture import Texture
@@ -76,9 +77,10 @@ def put_altitude(network: ShippedNetwork, ground: Surroundings) -> dict[str, Any
     """Write a shipped altitude network into the bundle, and fit the classes it comes without."""
     work, recipe = ground.work, ground.recipe
     _put(network, work, parts.ALTITUDE)
+    put_in_eight_bits(parts.ALTITUDE, lambda: altitude_examples(ground, recipe), recipe, work)
     fitted = fit_classes(
         ground.texture,
-        load_network(work.part(parts.ALTITUDE)).run,
+        load_network(quickest_form(work, parts.ALTITUDE).path, threads=1).run,
         camera=recipe.camera,
         bins=AltitudeBins.from_options(recipe.bins),
         network=recipe.altitude_network,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.errors import InputError, MapError
+from nadirfix.geo.angle import along_heading, from_heading
 from nadirfix.geo.grid import Grid, lattice_places
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
@@ -45,10 +46,25 @@ def choose_views(
         np.full(count, canonical.altitude_m),
         np.tile(heading, len(east)),
     )
+    if options.steps:
+        views = _on_whole_steps(views, canonical, grid.origin_m, options.steps)
     kept = views.take(_shares(texture, views, canonical) >= options.valid_share)
     if not len(kept):
         raise _nothing_to_see(count, options)
     return ChosenViews(kept, count - len(kept))
+
+
+def _on_whole_steps(views: Views, canonical: Canonical, origin_m: tuple[float, float], steps: int) -> Views:
+    """The views, each moved by at most half a step: there one look of the network serves many of them."""
+    across_m, along_m = (side_m / steps for side_m in canonical.footprint_m)
+    east, north = views.east_m.copy(), views.north_m.copy()
+    for heading_deg in np.unique(views.heading_deg):
+        some = views.heading_deg == heading_deg
+        right, ahead = along_heading(east[some] - origin_m[0], north[some] - origin_m[1], heading_deg)
+        right, ahead = np.rint(right / across_m) * across_m, np.rint(ahead / along_m) * along_m
+        moved = from_heading(right, ahead, heading_deg)
+        east[some], north[some] = origin_m[0] + moved[0], origin_m[1] + moved[1]
+    return Views.level(east, north, views.altitude_m, views.heading_deg)
 
 
 def _shares(texture: Texture, views: Views, canonical: Canonical) -> Floats:
@@ -59,13 +75,13 @@ def _shares(texture: Texture, views: Views, canonical: Canonical) -> Floats:
 
 def _check(options: ReferenceOptions) -> None:
     lattice_ok = options.stride_m > 0 and options.headings >= 1 and 0 < options.valid_share <= 1
-    if not (lattice_ok and options.whiten_dims >= 0):
+    if not (lattice_ok and options.whiten_dims >= 0 and options.steps >= 0):
         raise InputError(
             "options.invalid",
             "references need a stride above 0 m, at least one heading, a valid share up to 1, and no fewer "
-            "than 0 numbers to whiten to",
-            seen=f"stride_m {options.stride_m}, headings {options.headings}, "
-            f"valid_share {options.valid_share}, whiten_dims {options.whiten_dims}",
+            "than 0 numbers to whiten to and steps",
+            seen=f"stride_m {options.stride_m}, headings {options.headings}, valid_share "
+            f"{options.valid_share}, whiten_dims {options.whiten_dims}, steps {options.steps}",
             do="change the recipe's references; 65 m, 12 headings and 0.8 are usual",
         )
 

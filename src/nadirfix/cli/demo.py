@@ -16,7 +16,16 @@ from nadirfix.cli.readme import figures_block, put_block
 from nadirfix.cli.stages import Stage, Story, tell
 from nadirfix.cli.tables import print_comparison, print_stages
 from nadirfix.manifest import read_manifest
-from nadirfix.options import RECIPES, SimulateOptions, WorldOptions
+from nadirfix.options import (
+    RECIPES,
+    SHIPPED_ALTITUDE,
+    SHIPPED_PLACE,
+    Recipe,
+    SimulateOptions,
+    WorldOptions,
+    ships,
+)
+from nadirfix.options_frame import FitOptions
 from nadirfix.output import Progress, atomic_file
 
 __all__ = ["demo"]
@@ -26,8 +35,11 @@ _WORLD = WorldOptions(size_m=2000.0, seed=4)
 _PHOTOS = SimulateOptions(count=300)
 #: Half the nominal size with half its focal length: the same ground in every photo, a quarter of the pixels.
 _CAMERA = DEFAULT_CAMERA.resized(DEFAULT_CAMERA.width_px // 2, DEFAULT_CAMERA.height_px // 2)
+#: Networks as they ship, fixes verified; a third of the usual views tell altitudes apart well enough to show.
+_AS_SHIPPED = dataclasses.replace(RECIPES["standard"], fit=FitOptions(views=400))
+_FEW_PHOTOS = dataclasses.replace(_PHOTOS, count=100)
 #: The published method as it is: verifying three hundred photos would take longer than all the rest.
-_RECIPE = dataclasses.replace(RECIPES["tiny"], matcher="none")
+_TRAINED = dataclasses.replace(RECIPES["tiny"], matcher="none")
 #: More than these would be too small to look at on one sheet.
 _SHOWN = 24
 
@@ -37,6 +49,9 @@ def demo(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for all it makes.")] = Path(
         "demo"
     ),
+    train: Annotated[
+        bool, typer.Option("--train", help="The published method, trained on the world: takes minutes more.")
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Begin anew instead of going on where it stopped.")
     ] = False,
@@ -46,11 +61,12 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Make a world at two dates, build from the old one, place photos of the new one, and show how good."""
+    plan = _plan(train=train)
     with progress_bar(quiet) as progress:
-        story = _tell(out, progress, anew=overwrite)
+        story = _tell(out, plan, progress, anew=overwrite)
     told = json.loads((out / "evaluation" / "metrics.json").read_text(encoding="utf-8"))
     if write_readme is not None:
-        put_block(write_readme, figures_block(told, _setting()))
+        put_block(write_readme, figures_block(told, _setting(plan)))
     if not quiet:
         print_stages(story.seconds, story.made)
         print_comparison(told["comparison"])
@@ -60,15 +76,31 @@ def demo(
     print_result(made | {"seconds": story.seconds, "comparison": told["comparison"]})
 
 
-def _tell(out: Path, progress: Progress, *, anew: bool) -> Story:
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """What is built, and how many photos are placed."""
+
+    recipe: Recipe
+    train: bool
+    photos: SimulateOptions
+
+
+def _plan(*, train: bool) -> _Plan:
+    """Networks as they ship, unless training is asked for or the package came without them."""
+    if train or not (ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE)):
+        return _Plan(_TRAINED, train=True, photos=_PHOTOS)
+    return _Plan(_AS_SHIPPED, train=False, photos=_FEW_PHOTOS)
+
+
+def _tell(out: Path, plan: _Plan, progress: Progress, *, anew: bool) -> Story:
     """World, photos of its newer date, a bundle of its older one, and how well they fit."""
     world, photos, bundle, result = (out / name for name in ("world", "photos", "demo.nadir", "evaluation"))
     sheet, work = out / "contact.png", out / ".demo.nadir.work"
     stages = [
         Stage("world", world, lambda: _make_world(world, progress)),
-        Stage("photos", photos, lambda: _take_photos(world, photos, progress), ("world",)),
+        Stage("photos", photos, lambda: _take_photos(world, photos, plan, progress), ("world",)),
         Stage("contact", sheet, lambda: _show(world, photos, sheet, progress), ("world", "photos")),
-        Stage("bundle", bundle, lambda: _build(world, bundle, progress), ("world",), also=work),
+        Stage("bundle", bundle, lambda: _build(world, bundle, plan, progress), ("world",), also=work),
         Stage(
             "evaluation",
             result,
@@ -80,16 +112,17 @@ def _tell(out: Path, progress: Progress, *, anew: bool) -> Story:
     return tell(stages, anew=anew)
 
 
-def _setting() -> dict[str, Any]:
+def _setting(plan: _Plan) -> dict[str, Any]:
     """What the figures are of, for those who read them elsewhere."""
     return {
         "size_km": _WORLD.size_m / 1000,
         "seed": _WORLD.seed,
-        "photos": _PHOTOS.count,
-        "low_m": _PHOTOS.altitude_min_m,
-        "high_m": _PHOTOS.altitude_max_m,
+        "photos": plan.photos.count,
+        "low_m": plan.photos.altitude_min_m,
+        "high_m": plan.photos.altitude_max_m,
         "camera": _CAMERA.spec,
-        "recipe": _RECIPE.name,
+        "recipe": plan.recipe.name,
+        "trained": plan.train,
     }
 
 
@@ -101,12 +134,14 @@ def _make_world(target: Path, progress: Progress) -> None:
     )
 
 
-def _take_photos(world: Path, target: Path, progress: Progress) -> None:
+def _take_photos(world: Path, target: Path, plan: _Plan, progress: Progress) -> None:
     from nadirfix.geo.geomap import GeoMap
     from nadirfix.world.photos import simulate_photos
 
     with GeoMap.open(world / "new.tif") as ground:
-        simulate_photos(ground, target, camera=_CAMERA, options=_PHOTOS, overwrite=True, progress=progress)
+        simulate_photos(
+            ground, target, camera=_CAMERA, options=plan.photos, overwrite=True, progress=progress
+        )
 
 
 def _show(world: Path, photos: Path, target: Path, progress: Progress) -> None:
@@ -122,10 +157,12 @@ def _show(world: Path, photos: Path, target: Path, progress: Progress) -> None:
     progress("drawing the contact sheet", 1, 1)
 
 
-def _build(world: Path, target: Path, progress: Progress) -> None:
+def _build(world: Path, target: Path, plan: _Plan, progress: Progress) -> None:
     from nadirfix.offline import build_bundle
 
-    build_bundle(world / "old.tif", target, recipe=_RECIPE, train=True, resume=True, progress=progress)
+    build_bundle(
+        world / "old.tif", target, recipe=plan.recipe, train=plan.train, resume=True, progress=progress
+    )
 
 
 def _evaluate(photos: Path, bundle: Path, target: Path, progress: Progress) -> None:

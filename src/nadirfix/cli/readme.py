@@ -55,7 +55,8 @@ def _what(setting: Mapping[str, Any]) -> str:
     return (
         f"{setting['photos']} photos of the newer date from {heights}, on a map of the older date,"
         f" {side} × {side} km (seed {setting['seed']});"
-        f" camera `{setting['camera']}`, recipe `{setting['recipe']}`:"
+        f" camera `{setting['camera']}`, recipe `{setting['recipe']}`,"
+        f" {'trained on the map' if setting['trained'] else 'nothing trained'}:"
     )
 
 

@@ -1,4 +1,4 @@
-"""Angles on the compass: how far one direction is from another, and directions from 0 up to 360."""
+"""Angles on the compass: how far one direction is from another, from 0 up to 360, and axes along one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["compass_deg", "turn_deg"]
+__all__ = ["along_heading", "compass_deg", "from_heading", "turn_deg"]
 
 Floats = NDArray[np.float64]
 
@@ -25,3 +25,14 @@ def compass_deg(angle_deg: float) -> float:
     """A direction from 0 up to, not including, 360 degrees."""
     around = angle_deg % 360.0
     return 0.0 if around == 360.0 else around  # a hair below 0 is rounded up to a whole turn
+
+
+def along_heading(east_m: Floats, north_m: Floats, heading_deg: float) -> tuple[Floats, Floats]:
+    """Metres to the right of and ahead of one who looks along a heading."""
+    cos, sin = np.cos(np.radians(heading_deg)), np.sin(np.radians(heading_deg))
+    return east_m * cos - north_m * sin, east_m * sin + north_m * cos
+
+
+def from_heading(right_m: Floats, ahead_m: Floats, heading_deg: float) -> tuple[Floats, Floats]:
+    """Metres east and north, from metres to the right of and ahead of one who looks along a heading."""
+    return along_heading(right_m, ahead_m, -heading_deg)

@@ -113,9 +113,11 @@ def render(
         band = _render_band(source, level, place, rows, finer=finer, options=options)
         if band is not None:
             pixels[rows], cover[rows] = band
-    valid = np.where(cover >= 0.5, 255, 0).astype(np.uint8)
-    pixels[valid == 0] = 0
-    return Rendered(pixels, valid, float(np.count_nonzero(valid)) / valid.size)
+    valid = np.where(cover >= 0.5, np.uint8(255), np.uint8(0))
+    share = float(np.count_nonzero(valid)) / valid.size
+    if share < 1:
+        pixels = np.asarray(cv2.bitwise_and(pixels, pixels, mask=valid), np.uint8)
+    return Rendered(pixels, valid, share)
 
 
 class _Placer:
@@ -181,8 +183,9 @@ def _sample(window: Window, place: _Placer, u: Floats, v: Floats) -> Layer:
     warp = _warp(window, place, u, v)
     if window.mask.all() and _within(window, place, u, v):
         return warp(window.pixels)
-    cover = np.where(window.mask > 0, 255, 0).astype(np.uint8)
-    return warp(np.dstack([cv2.bitwise_and(window.pixels, window.pixels, mask=cover), cover]))
+    cover = np.where(window.mask > 0, np.uint8(255), np.uint8(0))
+    light = cv2.bitwise_and(window.pixels, window.pixels, mask=cover)
+    return cv2.merge([*cv2.split(warp(light)), warp(cover)])
 
 
 def _warp(window: Window, place: _Placer, u: Floats, v: Floats) -> Callable[[Layer], Layer]:
@@ -228,8 +231,11 @@ def _gather(samples: Layer, finer: int, options: RenderOptions) -> tuple[Bytes, 
     if samples.shape[2] == 3:
         return np.asarray(samples, np.uint8), np.ones(samples.shape[:2], np.float32)
     share = np.asarray(samples[..., 3], np.float32) / np.float32(255)
-    light = np.asarray(samples[..., :3], np.float32) / np.maximum(share, 1e-6)[..., None]
-    return np.rint(np.clip(light, 0, 255)).astype(np.uint8), share
+    pixels = np.asarray(samples[..., :3], np.uint8, order="C")
+    partly = (share > 0) & (share < 1)  # few: most pixels are on the map or off it
+    light = samples[..., :3][partly].astype(np.float32) / share[partly][:, None]
+    pixels[partly] = np.rint(np.clip(light, 0, 255)).astype(np.uint8)
+    return pixels, share
 
 
 def _gather_layer(layer: Layer, finer: int, options: RenderOptions) -> Layer:

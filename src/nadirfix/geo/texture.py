@@ -18,7 +18,7 @@ from nadirfix.camera import Camera
 from nadirfix.geo.polynomial import Polynomial
 from nadirfix.geo.pyramid import halve
 from nadirfix.geo.render import Rendered, Window, render
-from nadirfix.geo.tiles import ArrayPlane, Plane, TileWriter, read_tiles
+from nadirfix.geo.tiles import KEPT_TILES, ArrayPlane, Plane, TileWriter, read_tiles
 from nadirfix.options import RenderOptions, TextureOptions
 from nadirfix.output import atomic_file
 from nadirfix.types import Point, View
@@ -53,9 +53,9 @@ class Texture:
         return cls(_pyramid(pixels, cover), place, epsg)
 
     @classmethod
-    def load(cls, path: Path | str) -> Texture:
-        """Open a texture file; tiles are read when they are looked at."""
-        planes, header = read_tiles(Path(path))
+    def load(cls, path: Path | str, *, kept_tiles: int = KEPT_TILES) -> Texture:
+        """Open a texture file; tiles are read when they are looked at, and the last ones are kept."""
+        planes, header = read_tiles(Path(path), kept_tiles=kept_tiles)
         return cls(planes, Polynomial.from_dict(header["place"]), int(header["epsg"]))
 
     def save(self, path: Path | str, *, options: TextureOptions | None = None) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from nadirfix.errors import MapError
 from nadirfix.options import TextureOptions
 
-__all__ = ["Archive", "ArrayPlane", "Plane", "TileWriter", "TiledPlane", "read_tiles"]
+__all__ = ["KEPT_TILES", "Archive", "ArrayPlane", "Plane", "TileWriter", "TiledPlane", "read_tiles"]
 
 Bytes = NDArray[np.uint8]
 Span = tuple[int, int]
@@ -28,7 +28,7 @@ _HEADER = "texture.json"
 _SAME_DATE = (1980, 1, 1, 0, 0, 0)  # the same texture must give the same bytes
 
 #: Decoded tiles kept for the next look, over all levels of one file (48 MB at 512 px).
-_KEPT_TILES = 48
+KEPT_TILES = 48
 
 
 class Plane(Protocol):
@@ -79,8 +79,8 @@ class TiledPlane:
 class Archive:
     """A texture file and the tiles last looked at; safe to use from several threads."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, kept_tiles: int = KEPT_TILES) -> None:
+        self.path, self._most = path, kept_tiles
         try:
             self._zip = zipfile.ZipFile(path)
             self.header: dict[str, Any] = json.loads(self._zip.read(_HEADER))
@@ -98,15 +98,18 @@ class Archive:
         if name not in self._names:
             return None
         with self._lock:
-            if name not in self._kept:
-                self._kept[name] = self._decode(name)
+            known = self._kept.get(name)
+        tile = known or self._decode(name)  # not under the lock: other threads decode theirs meanwhile
+        with self._lock:
+            self._kept[name] = tile
             self._kept.move_to_end(name)
-            while len(self._kept) > _KEPT_TILES:
+            while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
-            return self._kept[name]
+        return tile
 
     def _decode(self, name: str) -> tuple[Bytes, Bytes]:
-        pixels = self._picture(name, cv2.IMREAD_COLOR)[..., ::-1]
+        # In one piece: windows are copied from it again and again.
+        pixels = np.ascontiguousarray(self._picture(name, cv2.IMREAD_COLOR)[..., ::-1])
         if name + ".mask" in self._names:
             return pixels, self._picture(name + ".mask", cv2.IMREAD_GRAYSCALE)
         return pixels, np.full(pixels.shape[:2], 255, np.uint8)
@@ -122,9 +125,9 @@ class Archive:
         return np.asarray(pixels, np.uint8)
 
 
-def read_tiles(path: Path) -> tuple[list[Plane], dict[str, Any]]:
+def read_tiles(path: Path, *, kept_tiles: int = KEPT_TILES) -> tuple[list[Plane], dict[str, Any]]:
     """The levels of a texture file, and its header."""
-    archive = Archive(path)
+    archive = Archive(path, kept_tiles=kept_tiles)
     tile_px = int(archive.header["tile_px"])
     sizes = [(int(width), int(height)) for width, height in archive.header["sizes_px"]]
     return [TiledPlane(archive, i, size, tile_px) for i, size in enumerate(sizes)], archive.header

@@ -131,6 +131,11 @@ def _resnet50_stage3(config: Config) -> nn.Module:
     return FeatureMap(model(shape), "embedder")
 
 
+def _resnet50_stage3_he(config: Config) -> nn.Module:
+    """The same with its strides where He et al. have them, whether or not a checkpoint's config says so."""
+    return _resnet50_stage3({**config, "downsample_in_bottleneck": True})
+
+
 def _efficientnet_b5(config: Config) -> nn.Module:
     from transformers import EfficientNetConfig, EfficientNetModel
 
@@ -165,6 +170,7 @@ ENCODERS: dict[str, Encoder] = {
         model_type="resnet",
         left_out=("encoder.stages.3.", "classifier."),
     ),
+    "resnet50-stage3-he": Encoder(make=_resnet50_stage3_he, channels=1024, reduction=16),
     "efficientnet-b5": Encoder(
         make=_efficientnet_b5,
         channels=2048,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from torch import Tensor, cat, nn
 
+from nadirfix.nn.spans import even_spans
+
 __all__ = ["GeM"]
 
 #: Features are raised to a power: none may be negative, and the root of 0 has no slope.
@@ -23,7 +25,7 @@ class GeM(nn.Module):
     def __init__(self, *, channels: int, rows: int, columns: int, power: float, parts: int) -> None:
         super().__init__()
         self.power = power
-        self.pieces = [(y, x) for y in _spans(rows, parts) for x in _spans(columns, parts)]
+        self.pieces = [(y, x) for y in even_spans(rows, parts) for x in even_spans(columns, parts)]
         self.dimensions = channels * parts**2
 
     def forward(self, features: Tensor) -> Tensor:
@@ -32,8 +34,3 @@ class GeM(nn.Module):
         means = [raised[:, :, y, x].mean(dim=(2, 3)) for y, x in self.pieces]
         pooled: Tensor = cat(means, dim=1) ** (1.0 / self.power)
         return pooled
-
-
-def _spans(count: int, parts: int) -> list[slice]:
-    """So many spans that cover the count, each as long as the others."""
-    return [slice(i * count // parts, -(-(i + 1) * count // parts)) for i in range(parts)]

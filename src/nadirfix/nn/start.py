@@ -16,10 +16,15 @@ from torch import Tensor
 from nadirfix.errors import WeightsError
 from nadirfix.nn.embedder import Embedder
 from nadirfix.nn.weights import WeightsRecord
+from nadirfix.output import atomic_file
 
-__all__ = ["save_embedder", "start_embedder"]
+__all__ = ["embedder_says", "save_embedder", "start_embedder"]
 
 _SHIPPED = "nadirfix.weights"
+#: Beside a tensor in eight bits lies one of this ending: what each of its rows is multiplied by.
+_FACTOR = ":factor"
+#: Smaller tensors keep their digits: there is nothing to gain.
+_LARGE = 4096
 
 
 def start_embedder(embedder: Embedder, start: str, record: WeightsRecord) -> WeightsRecord:
@@ -33,15 +38,43 @@ def start_embedder(embedder: Embedder, start: str, record: WeightsRecord) -> Wei
     return WeightsRecord(source=start, sha256=hashlib.sha256(data).hexdigest(), licence=licence)
 
 
-def save_embedder(embedder: Embedder, path: Path, said: dict[str, str]) -> None:
-    """Write an embedder in half precision, with what there is to say about it."""
-    import torch
-    from safetensors.torch import save_file
+def save_embedder(embedder: Embedder, path: Path, said: dict[str, str], *, eight_bits: bool = False) -> None:
+    """Write an embedder in half precision, or in eight bits where large, and what there is to say of it."""
+    from safetensors.torch import save
 
-    stored = {
-        k: v.to("cpu", torch.float16) if v.is_floating_point() else v for k, v in _own(embedder).items()
-    }
-    save_file({k: v.contiguous() for k, v in stored.items()}, path, metadata=said)
+    stored: dict[str, Tensor] = {}
+    for name, value in _own(embedder).items():
+        stored |= _narrowed(name, value.cpu(), eight_bits=eight_bits)
+    with atomic_file(path) as scratch:
+        scratch.write_bytes(save({k: v.contiguous() for k, v in stored.items()}, metadata=said))
+
+
+def embedder_says(path: Path) -> dict[str, str]:
+    """What the file of an embedder says about itself."""
+    return dict(_parsed(path.read_bytes(), str(path))[1])
+
+
+def _narrowed(name: str, value: Tensor, *, eight_bits: bool) -> dict[str, Tensor]:
+    """A tensor as it is stored: half precision, or eight bits with a factor for each row."""
+    if not value.is_floating_point():
+        return {name: value}
+    if not (eight_bits and value.dim() > 1 and value.numel() >= _LARGE):
+        return {name: value.half()}
+    rows = value.float().flatten(1)
+    factor = rows.abs().amax(dim=1).clamp(min=1e-12) / 127
+    whole = (rows / factor[:, None]).round().char().reshape(value.shape)
+    return {name: whole, name + _FACTOR: factor}
+
+
+def _widened(stored: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors as they are trained on."""
+    wide = {name: value for name, value in stored.items() if not name.endswith(_FACTOR)}
+    for name, value in stored.items():
+        if name.endswith(_FACTOR):
+            whole = wide[name.removesuffix(_FACTOR)].float()
+            factor = value.reshape(-1, *[1] * (whole.dim() - 1))
+            wide[name.removesuffix(_FACTOR)] = whole * factor
+    return wide
 
 
 def _own(embedder: Embedder) -> dict[str, Tensor]:
@@ -67,8 +100,8 @@ def _parsed(data: bytes, start: str) -> tuple[dict[str, Tensor], dict[str, Any]]
     from safetensors.torch import load
 
     try:
-        tensors = load(data)
-    except SafetensorError as error:
+        tensors = _widened(load(data))
+    except (SafetensorError, KeyError) as error:
         raise _misfit(start, str(error)) from error
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     return tensors, header.get("__metadata__", {})

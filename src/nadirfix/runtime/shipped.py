@@ -10,6 +10,8 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 from nadirfix.options import NetworkOptions
@@ -28,17 +30,26 @@ class ShippedNetwork:
 
 
 def shipped_network(options: NetworkOptions) -> ShippedNetwork | None:
-    """The network these options start from, where the package has just that one; else None."""
-    resource = files(_ROOM) / f"{options.start}.onnx"
-    if not options.start or "/" in options.start or not resource.is_file():
+    """The network these options start from, where the package has just that one; else None.
+
+    A file made by ``bench/ship.py`` that lies elsewhere is named by its path.
+    """
+    resource = _resource(options.start)
+    if resource is None or not resource.is_file():
         return None
     content = resource.read_bytes()
     header = _header(content)
     # A setting younger than the file was at its default when there was no choice.
     made_with = {**dataclasses.asdict(NetworkOptions()), **json.loads(header["network"])}
-    if made_with != dataclasses.asdict(options):
+    if made_with | {"start": ""} != dataclasses.asdict(options) | {"start": ""}:
         return None
     return ShippedNetwork(content, json.loads(header["about"]))
+
+
+def _resource(start: str) -> Traversable | None:
+    if start.endswith(".onnx"):
+        return Path(start).expanduser()
+    return files(_ROOM) / f"{start}.onnx" if start and "/" not in start else None
 
 
 def _header(content: bytes) -> dict[str, str]:

@@ -1,0 +1,163 @@
+"""Whether retrieval suffers when references are described in eight bits, or cut from sheets of ground.
+
+python bench/described.py --bundle B --manifest M.csv --cache DIR --name mine_dev
+
+The bundle's own map and network; references looked at one by one or cut from sheets, in single precision or
+in eight bits, each whitened on themselves; photos at their true altitude within ± 10 %, described in either
+precision. All references are searched. Choose photos that nothing is evaluated on. Minutes; descriptors are
+kept in the cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from record import record
+
+from nadirfix.ahead import cores, in_order
+from nadirfix.bundle import Bundle, References, parts
+from nadirfix.bundle.describe import Lookout, describe_by_sheets
+from nadirfix.bundle.sheets import cut, plan_sheets, write_features
+from nadirfix.bundle.views import choose_views
+from nadirfix.camera import DEFAULT_CAMERA
+from nadirfix.geo.texture import Texture
+from nadirfix.image.crop import canonical_crop
+from nadirfix.image.decode import decode
+from nadirfix.manifest import ManifestRow, read_manifest
+from nadirfix.nn.probability import unit
+from nadirfix.output import quiet
+from nadirfix.retrieval.whiten import Projection
+from nadirfix.runtime import Network, load_network
+
+CAMERA, NEAR_M, SEED, PIECE = DEFAULT_CAMERA, 100.0, 0, 8
+FORMS = ("single", "eight_bit")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--bundle", required=True)
+    options.add_argument("--manifest", required=True, type=Path)
+    options.add_argument("--cache", required=True, type=Path)
+    options.add_argument("--name", default="photos")
+    options.add_argument("--limit", type=int, default=0, help="photos, at most")
+    given = options.parse_args()
+    given.cache.mkdir(parents=True, exist_ok=True)
+    bundle, rows = Bundle.load(given.bundle), read_manifest(given.manifest)
+    rows = rows[: given.limit or None]
+    photos = {form: photos_in(form, bundle, rows, given) for form in FORMS}
+    found = []
+    for way in ("alone", "sheets"):
+        for form in FORMS:
+            found += compared(bundle, rows, photos, given, (way, form))
+            print(json.dumps(found[-2:]), flush=True)
+    told = {"seed": SEED, "photos": len(rows), "rows": found}
+    print(f"wrote {record(f'described_{given.name}', told)}")
+
+
+def compared(
+    bundle: Bundle, rows: list[ManifestRow], photos: dict, given: argparse.Namespace, kind: tuple[str, str]
+) -> list[dict]:
+    way, form = kind
+    references = references_of(way, bundle)
+    units, spent_s = units_of(way, form, bundle, references, given)
+    recipe = bundle.recipe.references
+    projection = Projection.fit(units, recipe.whiten_dims, power=recipe.whiten_power)
+    known = projection(units)
+    return [
+        {"references": way, "in": form, "photos_in": seen, "seconds": spent_s,
+         **recall(known, references, projection(unit(photos[seen])), rows)}
+        for seen in FORMS
+    ]  # fmt: skip
+
+
+def recall(known: np.ndarray, references: References, asked: np.ndarray, rows: list[ManifestRow]) -> dict:
+    """The share of photos with a reference less than 100 m off among the nearest-looking ones."""
+    nearest = np.argsort(-(asked @ known.T), axis=1, kind="stable")[:, :10]
+    truth = np.array([[row.point.east_m, row.point.north_m] for row in rows])
+    east, north = references.east_m[nearest], references.north_m[nearest]
+    near = np.hypot(east - truth[:, :1], north - truth[:, 1:]) < NEAR_M
+    return {f"r{k}": round(100 * float(near[:, :k].any(axis=1).mean()), 1) for k in (1, 5, 10)}
+
+
+def references_of(way: str, bundle: Bundle) -> References:
+    """The views of the bundle's recipe: on whole steps, or anywhere."""
+    settings = bundle.recipe.references
+    options = dataclasses.replace(settings, steps=0 if way == "alone" else settings.steps)
+    views = choose_views(bundle.texture, bundle.canonical, bundle.grid, options).views
+    return References.sorted_by_class(
+        views.east_m, views.north_m, views.heading_deg, epsg=bundle.epsg, grid=bundle.grid, order=bundle.order
+    )
+
+
+def units_of(way: str, form: str, bundle: Bundle, references: References, given) -> tuple[np.ndarray, float]:
+    kept, note = (
+        given.cache / f"{given.name}-{way}-{form}.npy",
+        given.cache / f"{given.name}-{way}-{form}.json",
+    )
+    if not kept.exists():
+        texture = Texture.load(bundle.path / parts.TEXTURE, kept_tiles=256)
+        size = bundle.recipe.place_network.width_px, bundle.recipe.place_network.height_px
+        lookout, began = Lookout(texture, bundle.canonical, references, size), time.monotonic()
+        describe = alone if way == "alone" else by_sheets
+        describe(lookout, network_file(bundle, form), bundle, kept)
+        note.write_text(json.dumps({"seconds": round(time.monotonic() - began, 1)}))
+    return np.load(kept), json.loads(note.read_text())["seconds"]
+
+
+def alone(lookout: Lookout, path: Path, _bundle: Bundle, target: Path) -> None:
+    network = load_network(path, threads=1)
+
+    def look(start: int) -> np.ndarray:
+        rows = range(start, min(start + PIECE, len(lookout)))
+        return unit(network.run(np.stack([lookout.picture(row) for row in rows]))).astype(np.float16)
+
+    pieces = list(in_order(look, range(0, len(lookout), PIECE), workers=cores()))
+    np.save(target, np.concatenate(pieces))
+
+
+def by_sheets(lookout: Lookout, path: Path, bundle: Bundle, target: Path) -> None:
+    steps, options = bundle.recipe.references.steps, bundle.recipe.place_network
+    features = target.with_suffix(".onnx")
+    write_features(path, features)
+    network = load_network(features, threads=1)
+    sheets = plan_sheets(lookout.references, lookout.canonical, steps, origin_m=bundle.grid.origin_m)
+    look: Callable = lambda sheet: cut(network, lookout.sheet(sheet, steps), sheet, steps, options)  # noqa: E731
+    describe_by_sheets(lookout, look, sheets, target, folder=target.with_suffix(".sheets"), progress=quiet)
+
+
+def network_file(bundle: Bundle, form: str) -> Path:
+    files = bundle.network_files(parts.PLACE)
+    path = files.single if form == "single" else files.eight_bit
+    if path is None:
+        raise SystemExit("the bundle has no place network in eight bits")
+    return path
+
+
+def photos_in(form: str, bundle: Bundle, rows: list[ManifestRow], given) -> np.ndarray:
+    kept = given.cache / f"{given.name}-photos-{form}-{len(rows)}.npy"
+    if not kept.exists():
+        network: Network = load_network(network_file(bundle, form))
+        off = np.random.default_rng(SEED).uniform(-0.1, 0.1, len(rows))
+        crops = (crop(bundle, row, float(part)) for row, part in zip(rows, off, strict=True))
+        np.save(kept, np.concatenate([network.run(one[None]) for one in crops]))
+    return np.load(kept)
+
+
+def crop(bundle: Bundle, row: ManifestRow, off: float) -> np.ndarray:
+    size = bundle.recipe.place_network
+    pixels = decode(Path(row.photo).read_bytes(), max_pixels=10**9)
+    gsd_m = CAMERA.gsd_m((row.altitude_m or 0.0) * (1 + off))
+    seen = canonical_crop(
+        pixels, CAMERA, gsd_m, bundle.canonical, width_px=size.width_px, height_px=size.height_px
+    )
+    return np.moveaxis(seen.pixels, -1, 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""The reference database of a bundle: what every view looks like, whitened, and what speaks for each cell."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nadirfix.bundle import parts
+from nadirfix.bundle.describe import (
+    Lookout,
+    describe_by_sheets,
+    describe_references,
+    mean_directions,
+    save_array,
+    whiten_references,
+)
+from nadirfix.bundle.eight_bits import quickest_form
+from nadirfix.bundle.sheets import Sheet, cut, plan_sheets, sheets_fit, write_features
+from nadirfix.bundle.work import Work
+from nadirfix.options import Recipe, ReferenceOptions
+from nadirfix.output import Progress
+from nadirfix.retrieval.whiten import Projection
+from nadirfix.runtime import Network, load_network
+from nadirfix.runtime.probe import likeness
+
+__all__ = ["Database"]
+
+About = dict[str, Any]
+
+#: Views cut from a sheet differ from views looked at alone by their edges only: less alike than this, and the
+#: network is not what it was taken for.
+_SAME_VIEW = 0.85
+_COMPARED = 12
+_NOTE = "described.json"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Database:
+    """Describes the references of a bundle that is being built."""
+
+    work: Work
+    lookout: Lookout
+    recipe: Recipe
+    progress: Progress
+    origin_m: tuple[float, float]
+
+    def make(self) -> About:
+        """Write descriptors, projection and prototypes; how references were described."""
+        work, target = self.work, self.work.part(parts.DESCRIPTORS)
+        white = self.recipe.references.whiten_dims > 0
+        units = work.folder / "units.npy" if white else target
+        about = work.note(_NOTE) or work.write_note(_NOTE, self._describe(units))
+        if white and not target.exists():
+            self._whiten(units, target, self.recipe.references)
+        if not work.part(parts.PROTOTYPES).exists():  # a trained head brought its own
+            descriptors = np.load(target, mmap_mode="r", allow_pickle=False)
+            save_array(work.part(parts.PROTOTYPES), mean_directions(descriptors, self.lookout.references))
+        return about
+
+    def _describe(self, units: Path) -> About:
+        """A unit vector for every reference, by the quickest form of the network that says the same."""
+        form, folder = quickest_form(self.work, parts.PLACE), self.work.folder / "descriptors"
+        about: About = {"precision": form.precision, "sheets": None}
+        if (looker := self._looker(form.path)) is not None:
+            about["sheets"] = {"count": len(looker.sheets), "likeness": looker.likeness}
+            describe_by_sheets(
+                self.lookout, looker.look, looker.sheets, units, folder=folder, progress=self.progress
+            )
+        elif not units.exists():
+            network = load_network(form.path)
+            describe_references(self.lookout, network, units, folder=folder, progress=self.progress)
+        return about
+
+    def _looker(self, path: Path) -> _Looker | None:
+        """What describes whole sheets; None where the network's views cannot be cut from them."""
+        steps, options = self.recipe.references.steps, self.recipe.place_network
+        if find_spec("onnx") is None or not sheets_fit(options, steps):
+            return None
+        known = self.lookout
+        sheets = plan_sheets(known.references, known.canonical, steps, origin_m=self.origin_m)
+        features = self.work.folder / "features.onnx"
+        write_features(path, features)
+        looker = _Looker(known, load_network(features, threads=1), sheets, self.recipe)
+        alike = looker.alike(load_network(path))
+        return dataclasses.replace(looker, likeness=round(alike, 4)) if alike >= _SAME_VIEW else None
+
+    def _whiten(self, units: Path, target: Path, options: ReferenceOptions) -> None:
+        self.progress("whitening references", 0, 2)
+        rows = np.load(units, mmap_mode="r", allow_pickle=False)
+        projection = Projection.fit(rows, options.whiten_dims, power=options.whiten_power)
+        save_array(self.work.part(parts.PROJECTION), projection.to_array())
+        self.progress("whitening references", 1, 2)
+        whiten_references(units, target, projection)
+        self.progress("whitening references", 2, 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Looker:
+    """Looks at a sheet once, and tells what each view on it looks like."""
+
+    lookout: Lookout
+    features: Network
+    sheets: list[Sheet]
+    recipe: Recipe
+    likeness: float = 0.0
+
+    def look(self, sheet: Sheet) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """The raw embeddings of the sheet's views."""
+        steps = self.recipe.references.steps
+        picture = self.lookout.sheet(sheet, steps)
+        return cut(self.features, picture, sheet, steps, self.recipe.place_network)
+
+    def alike(self, network: Network) -> float:
+        """How alike some views are, cut from their sheet and looked at alone."""
+        sheet = max(self.sheets, key=lambda one: len(one.members))
+        some = np.unique(np.linspace(0, len(sheet.members) - 1, _COMPARED).astype(int))
+        alone = np.stack([self.lookout.picture(int(row)) for row in sheet.members[some]])
+        return likeness(self.look(sheet)[some], network.run(alone))
