@@ -8,8 +8,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.nadirfix-installed
 PAGE := src/nadirfix/serve/page/index.html
 NPM := npm --prefix web --loglevel=error
-HELPERS := bench/record.py bench/plain.py bench/gpu_path.py bench/gpu_decode.py bench/gpu_verify.py
-BENCHES := $(filter-out $(HELPERS),$(wildcard bench/*.py))
+# Parts of others, and studies that need imagery or a GPU: their first lines say what to give them.
+HELPERS := bench/record.py bench/plain.py bench/shots.py bench/weigh.py \
+  bench/gpu_path.py bench/gpu_clock.py bench/gpu_decode.py bench/gpu_verify.py
+STUDIES := bench/eight_bits.py bench/ground.py bench/places.py bench/pretrain.py bench/published.py bench/worlds.py
+PAGES := bench/accuracy.py
+BENCHES := $(filter-out $(HELPERS) $(STUDIES) $(PAGES),$(wildcard bench/*.py)) $(PAGES)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup page demo figures picture check test long bench clean
@@ -59,6 +63,7 @@ long: setup ## The rest: networks that learn, every document run, an install fro
 
 bench: setup ## Every benchmark; results go to bench/results
 	set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done
+	@echo "not run, they need data of yours: $(STUDIES)"
 
 clean: ## Remove the demo, builds and caches (the environment stays)
 	rm -rf $(OUT) build dist $(dir $(PAGE)) .mypy_cache .ruff_cache .pytest_cache .hypothesis

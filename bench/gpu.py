@@ -14,17 +14,17 @@ import argparse
 import dataclasses
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import torch
+from gpu_clock import all_references_ms, guarded, latency_ms, rate, stages_ms
 from gpu_decode import decoded_figures
 from gpu_path import CELLS, RETRIEVE, Known, Networks, Recorded, settle
 from gpu_path import Path as Way
@@ -38,6 +38,7 @@ from nadirfix.nn.views import Views
 from nadirfix.options import Recipe, load_recipe
 
 RECIPES = ("paper", "standard")
+PARTS = (*RECIPES, "verified_fix", "compiled")
 GROUND_M = 2400.0
 
 
@@ -58,17 +59,24 @@ def main() -> None:
     results: dict[str, Any] = {"seed": 0, "device": name_of(given), "references": given.references}
     photos, views = take_photos(ground, given)
     say(f"{len(photos)} photos after {time.monotonic() - began:.0f} s")
-    for name in RECIPES:
-        results[name] = guarded(lambda name=name: one_recipe(name, photos, given))
+    for name, work in parts(ground, photos, views, given).items():
+        results[name] = guarded(lambda work=work: work(began))
+        results["seconds"] = round(time.monotonic() - began, 1)
         say(f"{name}: {json.dumps(results[name], indent=1)}")
-    results["verified_fix"] = guarded(lambda: verified_figures(ground, photos, views, given))
-    say(f"verified fix: {json.dumps(results['verified_fix'], indent=1)}")
-    left_s = given.seconds - (time.monotonic() - began) - 10
-    results["compiled"] = in_a_child(left_s, given)
-    results["seconds"] = round(time.monotonic() - began, 1)
-    say(json.dumps(results, indent=2))
-    if given.out:
-        record("gpu", results, given.out)
+        if given.out:
+            record("gpu", results, given.out)  # after every part: a run that is cut off has told so far
+
+
+def parts(
+    ground, photos: torch.Tensor, views: Views, given: argparse.Namespace
+) -> dict[str, Callable[[float], Any]]:
+    """What is asked for, in its order; each is told when the run began."""
+    known: dict[str, Callable[[float], Any]] = {
+        name: lambda _, name=name: one_recipe(name, photos, given) for name in RECIPES
+    }
+    known["verified_fix"] = lambda _: verified_figures(ground, photos, views, given)
+    known["compiled"] = lambda began: in_a_child(given.seconds - (time.monotonic() - began) - 10, given)
+    return {name: known[name] for name in given.parts}
 
 
 def arguments() -> argparse.Namespace:
@@ -81,6 +89,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--batches", type=int, nargs="+", default=[16, 64, 128] if cuda else [2])
     options.add_argument("--rounds", type=int, default=200 if cuda else 2)
     options.add_argument("--ground-px", type=int, default=6000 if cuda else 4000)
+    options.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
     options.add_argument("--xfeat", type=Path, help="what --export-xfeat wrote")
     options.add_argument("--export-xfeat", type=Path)
     options.add_argument("--compiled", action="store_true", help=argparse.SUPPRESS)
@@ -204,74 +213,6 @@ def off(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.sqrt(np.mean((a - b) ** 2)))
 
 
-@torch.no_grad()
-def latency_ms(way: Callable, photos: torch.Tensor, given: argparse.Namespace) -> dict[str, float]:
-    """One photo after another, each waited for; the first few warm up. Photos take turns."""
-    times = []
-    for i, photo in zip(range(given.rounds + 10), forever(photos), strict=False):
-        wait(given)
-        began = time.perf_counter()
-        rows = way(photo)[2]
-        rows.cpu()
-        if i >= 10 or not given.cuda:
-            times.append(1e3 * (time.perf_counter() - began))
-    return {"median": round(statistics.median(times), 3), "p95": round(float(np.percentile(times, 95)), 3)}
-
-
-def forever(photos: torch.Tensor) -> Iterator[torch.Tensor]:
-    while True:
-        yield from photos.split(1)
-
-
-@torch.no_grad()
-def rate(way: Callable, photos: torch.Tensor, given: argparse.Namespace) -> float:
-    """Photos per second, batch after batch for a while, waiting only at the end."""
-    for _ in range(3 if given.cuda else 1):
-        way(photos)
-    wait(given)
-    began, rounds = time.perf_counter(), 0
-    while time.perf_counter() - began < (2.0 if given.cuda else 0.1):
-        way(photos)[2].cpu()
-        rounds += 1
-    wait(given)
-    return round(rounds * len(photos) / (time.perf_counter() - began), 1)
-
-
-@torch.no_grad()
-def stages_ms(way: Way, one: torch.Tensor, given: argparse.Namespace) -> dict[str, float]:
-    """What each part costs when played back alone."""
-    which = way.classes(one).argmax(1)
-    known, descriptor = way.known, way.embed(one, which)
-    parts: dict[str, Callable] = {
-        "shrink, spectrum, altitude network": way.classes,
-        "crop, place network": lambda photo: way.embed(photo, which),
-        "cells, references": lambda _: known.search(descriptor, known.likeliest(descriptor)),
-    }
-    return {name: played_ms(part, one, given) for name, part in parts.items()}
-
-
-def played_ms(part: Callable, photo: torch.Tensor, given: argparse.Namespace) -> float:
-    graph, times = Recorded(part, photo), []
-    for _ in range(given.rounds):
-        wait(given)
-        began = time.perf_counter()
-        graph(photo)
-        wait(given)
-        times.append(1e3 * (time.perf_counter() - began))
-    return round(statistics.median(times), 3)
-
-
-@torch.no_grad()
-def all_references_ms(way: Way, one: torch.Tensor, given: argparse.Namespace) -> float:
-    """Looking through all references instead of those of three cells."""
-    descriptor, times = way.embed(one, way.classes(one).argmax(1)), []
-    for _ in range(given.rounds):
-        began = time.perf_counter()
-        way.known.search_all(descriptor)[0].cpu()
-        times.append(1e3 * (time.perf_counter() - began))
-    return round(statistics.median(times), 3)
-
-
 def verified_figures(ground, photos: torch.Tensor, views: Views, given: argparse.Namespace) -> Any:
     from gpu_verify import verified_figures
 
@@ -315,19 +256,6 @@ def only_compiled(given: argparse.Namespace) -> None:
         else:
             told[f"photos_per_s compiled, batch {batch}, CUDA graph"] = rate(graph, photos[:batch], given)
         print(json.dumps(told), flush=True)
-
-
-def guarded(work: Callable[[], Any]) -> Any:
-    """What came out, or why nothing did: one figure must not cost the others."""
-    try:
-        return work()
-    except Exception as error:  # whatever a driver or a missing library says
-        return f"not measured: {type(error).__name__}: {str(error)[:300]}"
-
-
-def wait(given: argparse.Namespace) -> None:
-    if given.cuda:
-        torch.cuda.synchronize()
 
 
 def name_of(given: argparse.Namespace) -> str:

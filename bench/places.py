@@ -35,7 +35,7 @@ from nadirfix.nn.start import save_embedder, start_embedder
 from nadirfix.nn.turns import in_turns
 from nadirfix.nn.weights import load_encoder
 from nadirfix.options import AugmentOptions, NetworkOptions, Recipe, load_recipe
-from nadirfix.place.contrast import DatedMap, contrast_job
+from nadirfix.place.contrast import DatedMap, contrast_job, shown_places
 
 #: Places that look softer than their pixels are: the size of the smallest thing seen, in metres.
 SOFT_GSD_M = {"desert": 1.0}
@@ -64,9 +64,12 @@ def main() -> None:
     save_embedder(
         getattr(network, "embedder", network), given.out / f"{given.name}.safetensors", said(given, told)
     )
-    for name in [name for name in MEASURED if name in maps]:
+    measured = [name for name in given.measure or MEASURED if name in maps]
+    for name in measured:
         told[name] = {"taught": name in taught, **weighed(name, maps[name], network.eval(), recipe, given)}
         print(name, json.dumps(told[name]), flush=True)
+    if given.learn == "place":
+        told["towards_start"] = mixed_back(network, recipe, {name: maps[name] for name in measured}, given)
     settings = {k: v if isinstance(v, int | float | str) else str(v) for k, v in vars(given).items()}
     settings = {k: v for k, v in settings.items() if k not in {"out", "real", "worlds", "weights"}}
     print(record(f"places_{given.learn}_{given.name}", {"settings": settings, **commit(), **told}, given.out))
@@ -81,6 +84,18 @@ def said(given: argparse.Namespace, told: dict) -> dict[str, str]:
     places, start = ", ".join(told["places"]), "none" if given.weights == "random" else "ImageNet"
     origin = {"command": command, "commit": str(commit()["commit"]), "steps": str(told["steps"])}
     return {"licence": "Apache-2.0", "data": places, "start": start, **origin}
+
+
+def mixed_back(network: Embedder, recipe: Recipe, maps: dict[str, DatedMap], given) -> dict:
+    """What weights between the start's and the learned ones do: less learned, less forgotten."""
+    learned = {key: value.clone() for key, value in network.state_dict().items()}
+    start, found = new_embedder(recipe, given).to(given.device).state_dict(), {}
+    for share in given.mix:
+        mixed = {k: torch.lerp(start[k].float(), v.float(), share).to(v.dtype) for k, v in learned.items()}
+        network.load_state_dict(mixed)
+        found[f"{share:g}"] = {name: places_found(m, network.eval(), recipe) for name, m in maps.items()}
+        print(f"{share:g} learned", json.dumps(found[f"{share:g}"]), flush=True)
+    return found
 
 
 def weighed(name: str, dated: DatedMap, network: torch.nn.Module, recipe: Recipe, given) -> dict:
@@ -102,6 +117,10 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--width", type=int, default=448, help="altitude: pixels across; 3/4 of it down")
     options.add_argument("--leave-out", default="", help="a place not to train on, on any date")
     options.add_argument("--only-worlds", action="store_true")
+    options.add_argument("--measure", nargs="+", help="places to measure on; all that are there")
+    options.add_argument(
+        "--mix", nargs="*", type=float, default=[0.5], help="place: also measured, shares of what was learned"
+    )
     options.add_argument("--real-share", type=float, default=0.5, help="of the steps, on real ground")
     options.add_argument("--seconds", type=float, default=400.0)
     options.add_argument("--batch", type=int, default=192)
@@ -171,14 +190,23 @@ def shares(taught: dict[str, DatedMap], given: argparse.Namespace) -> list[tuple
     return [who for _, who in sorted(spread)]
 
 
-def learn_place(taught: dict[str, DatedMap], recipe: Recipe, given: argparse.Namespace) -> tuple:
-    altitude_m = canonical_altitude_m(recipe.references, AltitudeBins.from_options(recipe.bins))
+def new_embedder(recipe: Recipe, given: argparse.Namespace) -> Embedder:
     with seeded(given.seed):
         encoder, weights = load_encoder(recipe.place_network)
         embedder = Embedder(encoder, recipe.place_network, weights)
     start_embedder(embedder, given.start, weights)
+    return embedder
+
+
+def learn_place(taught: dict[str, DatedMap], recipe: Recipe, given: argparse.Namespace) -> tuple:
+    altitude_m = canonical_altitude_m(recipe.references, AltitudeBins.from_options(recipe.bins))
+    embedder = new_embedder(recipe, given)
+    spots = {name: shown_places(dated, recipe, altitude_m) for name, dated in taught.items()}
+    print(f"{sum(len(east) for east, _ in spots.values())} places to look at", flush=True)
     jobs = [
-        contrast_job(taught[name], with_seed(recipe, turn), embedder, altitude_m=altitude_m)
+        contrast_job(
+            taught[name], with_seed(recipe, turn), embedder, altitude_m=altitude_m, places=spots[name]
+        )
         for name, turn in shares(taught, given)
     ]
     done = train(in_turns(jobs), recipe.place_training, device=given.device, report=teller(20.0))

@@ -20,6 +20,7 @@ import torch
 from places import ALTITUDE_CHANGES
 from pretrain import teller
 from record import record
+from safetensors.torch import save_file
 from shots import (
     CHUNK,
     altitude_scores,
@@ -75,6 +76,7 @@ def main() -> None:
         lines += [{"photo": i, "altitude": name, **row} for i, row in enumerate(rows)]
         say(f"place, {name} altitude: {json.dumps(found)}")
     results["seconds"] = time.monotonic() - began
+    keep(given, altitude["spectrum"], place)
     record(f"published_{given.name}", results, given.out)
     write_csv(given.out / f"published_{given.name}.csv", lines, named_m["estimated"])
 
@@ -87,7 +89,8 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--name", required=True)
     options.add_argument("--weights", required=True, help="folder or name of ImageNet weights")
-    options.add_argument("--encoder", default="resnet50-stage3")
+    options.add_argument("--encoder", default="resnet50-stage3", help="of the place network")
+    options.add_argument("--place-weights", default="", help="where the place network starts elsewhere")
     options.add_argument("--altitude-start", default="", help="altitude embedder to go on from (safetensors)")
     options.add_argument("--start-said", default="ImageNet", help="what the results say about the start")
     options.add_argument("--altitude-seconds", type=float, default=90.0)
@@ -114,13 +117,13 @@ def make_recipe(given: argparse.Namespace) -> Recipe:
         )  # fmt: skip
 
     altitude = dataclasses.replace(
-        paper.altitude_network, encoder=given.encoder, weights=given.weights, start=given.altitude_start
+        paper.altitude_network, encoder="resnet50-stage3", weights=given.weights, start=given.altitude_start
     )
     return dataclasses.replace(
         paper,
         seed=given.seed,
         altitude_network=altitude,
-        place_network=NetworkOptions(encoder=given.encoder, weights=given.weights),
+        place_network=NetworkOptions(encoder=given.encoder, weights=given.place_weights or given.weights),
         altitude_training=budget(given.altitude_seconds, given.altitude_rate, altitude_step_m=0.0),
         place_training=budget(given.place_seconds, given.extractor_rate, steps_per_epoch=1),
     )
@@ -191,6 +194,13 @@ def top_cells(place: TrainedPlace, raw: torch.Tensor, recipe: Recipe) -> np.ndar
     prototypes = [p.detach().float().cpu().numpy() for p in place.network.heads.prototypes]
     voter = CellVoter(prototypes, place.order, recipe.head)
     return np.stack([voter.top(row, 5).cells for row in raw.float().cpu().numpy()])
+
+
+def keep(given: argparse.Namespace, altitude: TrainedAltitude, place: TrainedPlace) -> None:
+    """The trained networks whole, classes and cells included, for what is measured with them elsewhere."""
+    for name, network in (("altitude", altitude.network), ("place", place.network)):
+        halves = {key: value.half().contiguous().cpu() for key, value in network.state_dict().items()}
+        save_file(halves, given.out / f"published_{given.name}-{name}.safetensors")
 
 
 def told(report) -> dict[str, float]:

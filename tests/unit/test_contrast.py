@@ -17,7 +17,7 @@ from nadirfix.nn.start import save_embedder, start_embedder
 from nadirfix.nn.turns import in_turns
 from nadirfix.nn.weights import WeightsRecord, load_encoder
 from nadirfix.options import NetworkOptions, TrainOptions, load_recipe
-from nadirfix.place.contrast import DatedMap, contrast_job, contrast_loss
+from nadirfix.place.contrast import DatedMap, contrast_job, contrast_loss, shown_places
 from tests.unit.test_render import rough
 
 NETWORK = NetworkOptions(
@@ -90,6 +90,17 @@ def test_places_are_looked_at_where_every_date_shows_them():
     )
     alone = contrast_job(DatedMap((DeviceTexture(dates[0], "cpu"),)), RECIPE, embedder(), altitude_m=125.0)
     assert 0 < job.epoch_views < 0.6 * alone.epoch_views
+
+
+def test_places_can_be_found_once_for_several_jobs(monkeypatch):
+    """Finding them on a large map took longer than training on it."""
+    there, network = dated(1), embedder()
+    places = shown_places(there, RECIPE, 125.0)
+    own = contrast_job(there, RECIPE, network, altitude_m=125.0)
+    monkeypatch.setattr("nadirfix.place.contrast.shown_places", None)  # not asked again
+    given = contrast_job(there, RECIPE, network, altitude_m=125.0, places=places)
+    assert given.epoch_views == own.epoch_views
+    assert torch.equal(given.batch(2, 0, slice(0, 6))[0], own.batch(2, 0, slice(0, 6))[0])
 
 
 def test_normalisation_keeps_its_statistics_where_the_run_says_so():

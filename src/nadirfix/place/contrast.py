@@ -30,7 +30,7 @@ from nadirfix.nn.views import Views
 from nadirfix.options import ContrastOptions, Recipe
 from nadirfix.place.views import lattice_places
 
-__all__ = ["DatedMap", "contrast_job", "contrast_loss"]
+__all__ = ["DatedMap", "contrast_job", "contrast_loss", "shown_places"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -59,15 +59,25 @@ def contrast_loss(one: Tensor, other: Tensor, far: Tensor, *, temperature: float
     return (functional.cross_entropy(alike, truth) + functional.cross_entropy(alike.T, truth)) / 2
 
 
-def contrast_job(dated: DatedMap, recipe: Recipe, embedder: Embedder, *, altitude_m: float) -> Job:
-    """Training the embedder on one map; jobs of several maps can take turns."""
+def contrast_job(
+    dated: DatedMap,
+    recipe: Recipe,
+    embedder: Embedder,
+    *,
+    altitude_m: float,
+    places: tuple[Floats, Floats] | None = None,
+) -> Job:
+    """Training the embedder on one map; jobs of several maps can take turns.
+
+    Finding a large map's places takes a while: whoever makes several jobs of one map finds them once.
+    """
     options, training = recipe.place_network, recipe.place_training
     size = (options.width_px, options.height_px)
     looks = [
         Pictures(date, recipe.camera, size, recipe.augment, seed=training.seed + i)
         for i, date in enumerate(dated.dates)
     ]
-    places = _places(dated, recipe, altitude_m)
+    places = shown_places(dated, recipe, altitude_m) if places is None else places
 
     def batch(step: int, _epoch: int, part: slice) -> tuple[Tensor, Tensor, Tensor]:
         index = batch_index(step, training.batch, part)
@@ -104,7 +114,7 @@ class _Loss(nn.Module):
         return contrast_loss(one, other, far, temperature=self.options.temperature)
 
 
-def _places(dated: DatedMap, recipe: Recipe, altitude_m: float) -> tuple[Floats, Floats]:
+def shown_places(dated: DatedMap, recipe: Recipe, altitude_m: float) -> tuple[Floats, Floats]:
     """Where every date shows enough ground, whichever way one turns: a look past an edge teaches nothing."""
     east, north = lattice_places(dated.texture.bounds, _SPACING_M)
     altitude = np.full(len(east), altitude_m * 1.2)
