@@ -54,6 +54,7 @@ def test_the_recipe_in_toml_is_the_one_in_python(folder: Path) -> None:
 def test_build_says_what_it_made(built: tuple[Path, dict]) -> None:
     path, said = built
     assert said["trained"] == {"altitude": True, "place": True}
+    assert said["described"] == {"precision": "single", "sheets": None, "eight_bits_likeness": None}
     counts = said["counts"]
     assert counts["references"] + counts["left_out"] + counts["without_class"] == 12 * 12 * 4
     assert set(said["accuracy"]["place"]) == {"cell_accuracy", "group_accuracy"}

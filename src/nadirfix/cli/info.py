@@ -26,6 +26,13 @@ def info(bundle: BundlePath, *, quiet: Quiet = False) -> None:  # noqa: ARG001
     print_result({**summary(opened), "manifest": known})
 
 
+def _described(said: dict[str, Any]) -> dict[str, Any] | None:
+    """How references were described, and how alike the network's eight bits are to single precision."""
+    about = said.get("described")  # bundles of earlier layouts do not say
+    narrow = said["networks"]["place"].get("eight_bits") or {}
+    return about and {**about, "eight_bits_likeness": narrow.get("likeness")}
+
+
 def summary(bundle: Bundle) -> dict[str, Any]:
     """A bundle in a few numbers."""
     said = bundle.manifest
@@ -35,6 +42,7 @@ def summary(bundle: Bundle) -> dict[str, Any]:
         "recipe": said["recipe"]["name"],
         "trained": {name: network["training"] is not None for name, network in said["networks"].items()},
         "matcher": bundle.matcher_name,
+        "described": _described(said),
         "counts": said["counts"],
         "accuracy": said["accuracy"],
         "bytes": sum(part["bytes"] for part in said["parts"].values()),
