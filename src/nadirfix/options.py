@@ -243,7 +243,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     "standard": Recipe(name="standard"),
     "tiny": Recipe(
-        name="tiny", references=ReferenceOptions(), fit=FitOptions(views=400),
+        name="tiny", references=ReferenceOptions(), fit=FitOptions(views=400, soften_px=0.0),
         altitude_network=_TINY_ALTITUDE,
         quantise=QuantiseOptions(views=0),
         place_network=NetworkOptions(

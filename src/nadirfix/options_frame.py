@@ -20,6 +20,7 @@ class FitOptions:
     valid_share: float = 0.95  # share of a view that must lie on the map
     light: float = 0.3  # largest relative change of light and contrast
     noise_levels: float = 1.5  # largest deviation of noise, in grey levels of the picture the network sees
+    soften_px: float = 1.0  # largest radius of blur, in pixels the network sees: other lenses are softer
     penalty: float = 1.0  # how much large weights cost
     seed: int = 0
 

@@ -47,6 +47,7 @@ _SAMPLED = RenderOptions(supersample=1)
 #: A class no view of this map fits is never the answer.
 _NEVER = np.float32(-1e4)
 _TRIES = 24
+_SHARP_PX = 0.05  # a blur smaller than this changes nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,13 +139,27 @@ def _planes(picture: Floats) -> Floats:
 
 
 def other_day(pixels: Floats, draw: np.random.Generator, options: FitOptions) -> Floats:
-    """Other light and contrast, and the noise of a camera."""
+    """A softer lens, other light and contrast, and the noise of a camera.
+
+    Without the first, classes fitted to a sharp map take every softer photo for one from higher up.
+    """
+    pixels = _softened(pixels, options.soften_px * draw.uniform(0, 1)) if options.soften_px > 0 else pixels
     strong = 1 + options.light * draw.uniform(-1, 1)
     each = 1 + options.light / 2 * draw.uniform(-1, 1, 3)
     mean = pixels.mean(axis=(0, 1))
     noise = draw.normal(0, options.noise_levels * draw.uniform(0, 1), pixels.shape)
     lit = (pixels - mean) * strong * each + mean * (1 + options.light * draw.uniform(-1, 1)) + noise
     return np.asarray(np.clip(lit, 0, 255), np.float32)
+
+
+def _softened(pixels: Floats, radius_px: float) -> Floats:
+    import cv2
+
+    if radius_px < _SHARP_PX:
+        return pixels
+    return np.asarray(
+        cv2.GaussianBlur(pixels, (0, 0), radius_px, borderType=cv2.BORDER_REPLICATE), np.float32
+    )
 
 
 def draw_views(texture: Texture, camera: Camera, bins: AltitudeBins, options: FitOptions) -> Views:
