@@ -36,6 +36,7 @@ from nadirfix.retrieval.whiten import Projection
 from nadirfix.runtime import Network, load_network
 
 CAMERA, NEAR_M, SEED, PIECE = DEFAULT_CAMERA, 100.0, 0, 8
+HEADINGS = 6  # half of what a bundle has, and half the time; photos are harder to find for it
 FORMS = ("single", "eight_bit")
 
 
@@ -56,7 +57,7 @@ def main() -> None:
         for form in FORMS:
             found += compared(bundle, rows, photos, given, (way, form))
             print(json.dumps(found[-2:]), flush=True)
-    told = {"seed": SEED, "photos": len(rows), "rows": found}
+    told = {"seed": SEED, "photos": len(rows), "headings": HEADINGS, "rows": found}
     print(f"wrote {record(f'described_{given.name}', told)}")
 
 
@@ -88,7 +89,8 @@ def recall(known: np.ndarray, references: References, asked: np.ndarray, rows: l
 def references_of(way: str, bundle: Bundle) -> References:
     """The views of the bundle's recipe: on whole steps, or anywhere."""
     settings = bundle.recipe.references
-    options = dataclasses.replace(settings, steps=0 if way == "alone" else settings.steps)
+    steps = 0 if way == "alone" else settings.steps
+    options = dataclasses.replace(settings, steps=steps, headings=HEADINGS)
     views = choose_views(bundle.texture, bundle.canonical, bundle.grid, options).views
     return References.sorted_by_class(
         views.east_m, views.north_m, views.heading_deg, epsg=bundle.epsg, grid=bundle.grid, order=bundle.order

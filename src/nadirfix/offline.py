@@ -40,6 +40,7 @@ __all__ = ["build_bundle"]
 
 #: Decoded pieces of the map kept while it is looked at from everywhere: a quarter of a gigabyte.
 _KEPT_TILES = 256
+_EIGHT_BITS = "putting networks into eight bits"
 _NEEDED = ("torch", "transformers", "safetensors", "onnx", "onnxscript")
 
 
@@ -76,7 +77,9 @@ def build_bundle(
     about_altitude = networks.altitude()
     about_place = networks.place(order)
     lookout = Lookout(texture, canonical, references, _size(recipe))
+    progress(_EIGHT_BITS, 0, 1)
     about = _in_eight_bits(lookout, recipe, work, {"altitude": about_altitude, "place": about_place})
+    progress(_EIGHT_BITS, 1, 1)
     described = Database(work, lookout, recipe, progress, grid.origin_m).make()
     index_cells(work, order, recipe.head)
     _matcher(work)

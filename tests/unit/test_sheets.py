@@ -184,7 +184,8 @@ def test_the_features_of_a_network_are_what_it_pools(tmp_path: Path) -> None:
 
     encoder, record = load_encoder(GEM)
     export_network(Embedder(encoder, GEM, record), tmp_path / "n.onnx", input_shape=(3, 64, 64))
-    write_features(tmp_path / "n.onnx", tmp_path / "f.onnx")
+    assert write_features(tmp_path / "n.onnx", tmp_path / "f.onnx")
+    assert not write_features(tmp_path / "f.onnx", tmp_path / "g.onnx"), "there is nothing left to cut off"
     pictures = np.random.default_rng(2).uniform(0, 255, (2, 3, 64, 64)).astype(np.float32)
     wanted = load_network(tmp_path / "n.onnx").run(pictures)
     features = load_network(tmp_path / "f.onnx").run(pictures)

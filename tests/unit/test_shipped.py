@@ -13,8 +13,11 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from nadirfix.bundle.halve import bytes_to_half
 from nadirfix.options import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, NetworkOptions, ships
+from nadirfix.runtime.load import load_way
 from nadirfix.runtime.shipped import shipped_network
+from nadirfix.runtime.ways import NetworkFiles, possible_ways
 
 TINY, STANDARD = RECIPES["tiny"], RECIPES["standard"]
 NETWORKS = {
@@ -166,6 +169,19 @@ def test_weights_in_eight_bits_are_half_as_large_and_start_what_runs(made: Path)
     )
     print(f"eight bits against half precision: cosine {cosine.min():.5f}")
     assert 0.999 < cosine.min() < 1.0
+
+
+def test_a_bundle_has_it_in_half_precision_which_every_library_reads(made: Path, tmp_path: Path) -> None:
+    content = (made / "small.onnx").read_bytes()
+    (tmp_path / "half.onnx").write_bytes(bytes_to_half(content))
+    assert bytes_to_half(bytes_to_half(content)) == (tmp_path / "half.onnx").read_bytes()
+    inputs = np.random.default_rng(2).uniform(0, 255, (2, 3, 64, 64)).astype(np.float32)
+    (wanted,) = onnxruntime.InferenceSession(made / "small.onnx").run(None, {"inputs": inputs})
+    files = NetworkFiles(tmp_path / "half.onnx")
+    for way in possible_ways(files):
+        if way.precision == "single":
+            said = load_way(files, way).run(inputs)
+            np.testing.assert_allclose(said, wanted, rtol=5e-3, atol=5e-3 * np.abs(wanted).max())
 
 
 def test_a_network_made_elsewhere_is_named_by_its_path(made: Path) -> None:

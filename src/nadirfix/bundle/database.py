@@ -64,27 +64,25 @@ class Database:
 
     def _describe(self, units: Path) -> About:
         """A unit vector for every reference, by the quickest form of the network that says the same."""
-        form, folder = quickest_form(self.work, parts.PLACE), self.work.folder / "descriptors"
-        about: About = {"precision": form.precision, "sheets": None}
-        if (looker := self._looker(form.path)) is not None:
-            about["sheets"] = {"count": len(looker.sheets), "likeness": looker.likeness}
-            describe_by_sheets(
-                self.lookout, looker.look, looker.sheets, units, folder=folder, progress=self.progress
-            )
-        elif not units.exists():
-            network = load_network(form.path)
-            describe_references(self.lookout, network, units, folder=folder, progress=self.progress)
-        return about
+        form, looker = quickest_form(self.work, parts.PLACE), None
+        told: dict[str, Any] = {"folder": self.work.folder / "descriptors", "progress": self.progress}
+        if sheets_fit(self.recipe.place_network, self.recipe.references.steps) and find_spec("onnx"):
+            looker = self._looker(form.path)
+        if units.exists():
+            pass  # stopped just after it was written
+        elif looker is not None:
+            describe_by_sheets(self.lookout, looker.look, looker.sheets, units, **told)
+        else:
+            describe_references(self.lookout, load_network(form.path), units, **told)
+        return {"precision": form.precision, "sheets": looker and looker.about()}
 
     def _looker(self, path: Path) -> _Looker | None:
         """What describes whole sheets; None where the network's views cannot be cut from them."""
-        steps, options = self.recipe.references.steps, self.recipe.place_network
-        if find_spec("onnx") is None or not sheets_fit(options, steps):
-            return None
-        known = self.lookout
+        known, steps = self.lookout, self.recipe.references.steps
         sheets = plan_sheets(known.references, known.canonical, steps, origin_m=self.origin_m)
         features = self.work.folder / "features.onnx"
-        write_features(path, features)
+        if not write_features(path, features):
+            return None
         looker = _Looker(known, load_network(features, threads=1), sheets, self.recipe)
         alike = looker.alike(load_network(path))
         return dataclasses.replace(looker, likeness=round(alike, 4)) if alike >= _SAME_VIEW else None
@@ -114,6 +112,10 @@ class _Looker:
         steps = self.recipe.references.steps
         picture = self.lookout.sheet(sheet, steps)
         return cut(self.features, picture, sheet, steps, self.recipe.place_network)
+
+    def about(self) -> About:
+        """What the manifest says of it."""
+        return {"count": len(self.sheets), "likeness": self.likeness}
 
     def alike(self, network: Network) -> float:
         """How alike some views are, cut from their sheet and looked at alone."""

@@ -133,13 +133,16 @@ def cut(network: Network, picture: Floats, sheet: Sheet, steps: int, options: Ne
     return np.asarray(flat ** np.float32(1 / options.gem_power), np.float32)
 
 
-def write_features(source: Path, target: Path) -> None:
-    """Write the part of a network before it takes means, for pictures of any size."""
+def write_features(source: Path, target: Path) -> bool:
+    """Write the part of a network before it takes means, for pictures of any size; False if there is none."""
     import onnx
 
     model = onnx.load(source)
     graph = model.graph
-    name = next(node.output[0] for node in graph.node if node.op_type == "Pow")
+    raised = [node.output[0] for node in graph.node if node.op_type == "Pow"]
+    if len(raised) != 2:  # to the power, and back
+        return False
+    name = raised[0]
     kept = _leading_to(graph, name)
     del graph.node[:], graph.output[:], graph.value_info[:]
     graph.node.extend(kept)
@@ -153,6 +156,7 @@ def write_features(source: Path, target: Path) -> None:
         side.dim_param = given
     with atomic_file(target) as scratch:
         scratch.write_bytes(model.SerializeToString(deterministic=True))
+    return True
 
 
 def _leading_to(graph: onnx.GraphProto, name: str) -> list[onnx.NodeProto]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from nadirfix.altitude.bins import AltitudeBins
@@ -10,6 +11,7 @@ from nadirfix.altitude.fit import fit_classes
 from nadirfix.bundle import parts
 from nadirfix.bundle.describe import save_array
 from nadirfix.bundle.eight_bits import altitude_examples, put_in_eight_bits, quickest_form
+from nadirfix.bundle.halve import bytes_to_half
 from nadirfix.bundle.work import Work
 from nadirfix.geo.grid import ClassOrder
 from nadirfix.geo.texture import Texture
@@ -100,5 +102,7 @@ def put_place(network: ShippedNetwork, work: Work) -> dict[str, Any]:
 
 
 def _put(network: ShippedNetwork, work: Work, part: str) -> None:
+    # Without onnx nothing is put into eight bits, and the package's own form is all there is.
+    content = bytes_to_half(network.content) if find_spec("onnx") else network.content
     with atomic_file(work.part(part)) as scratch:
-        scratch.write_bytes(network.content)
+        scratch.write_bytes(content)
