@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import textwrap
-from typing import Any
 
+from accuracy_networks import networks, published
+from accuracy_tables import Result, has, percent, result, source, table
 from record import RESULTS
 
 PAGE = RESULTS.parent.parent / "docs" / "accuracy.md"
 CARD = PAGE.with_name("model-card.md")
 MARKS = ("<!-- figures: begin -->", "<!-- figures: end -->")
 BANDS_M = ((100, 150), (150, 200), (200, 300), (300, 401))
-
-Result = dict[str, Any]
 
 
 def main() -> None:
@@ -41,24 +39,6 @@ def page() -> str:
 def filled(text: str) -> str:
     """A paragraph in even lines; tables and headings as they are."""
     return text if text.startswith(("|", "#")) else textwrap.fill(" ".join(text.split()), 118)
-
-
-def result(name: str) -> Result:
-    found: Result = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    return found
-
-
-def source(name: str, command: str) -> str:
-    """Where a table comes from, in one line."""
-    told = result(name)
-    cores, date = told["machine"]["cores"], told["date"][:10]
-    link = f"[`{name}.json`](../bench/results/{name}.json)"
-    return f"*`{command}`; {date}, commit `{told['commit'][:7]}`, {cores} cores; {link}.*"
-
-
-def table(heads: list[str], rows: list[list[object]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
 def card() -> str:
@@ -208,10 +188,6 @@ Forest is where more than half of the ground in the frame is green and rough on 
 beforehand (`bench/ground.py`)."""
 
 
-def has(name: str) -> bool:
-    return (RESULTS / f"{name}.json").is_file()
-
-
 SPLIT = (("true", "all"), ("hard", "all"), ("estimated", "votes"))
 PLACES = {
     "mine": "Mine, other date", "town": "Town, other date, another sensor, haze",
@@ -225,69 +201,6 @@ ALTITUDES = {
 CELLS = {
     3: "three cells", "all": "all cells", "all, north": "all, one heading", "votes": "votes of the frame",
 }  # fmt: skip
-
-
-def published() -> str:
-    told = result("train_mine")["results"]
-    rows = [
-        [name, f"{told[f'place_{key}_altitude']['r1']:.1f}", f"{told[f'place_{key}_altitude']['r5']:.1f}"]
-        for name, key in (("true altitude", "true"), ("estimated", "estimated"), ("none", "none"))
-    ]
-    spectrum, pixels = told["altitude_spectrum"]["e_avg_m"], told["altitude_pixels"]["e_avg_m"]
-    return f"""## The method as published, trained on the map
-
-ResNet-50 to stage 3 (ImageNet) for both networks, a few minutes on an H200 that another run shared;
-400 fixed views
-of the mine, other date. Altitude {spectrum:.1f} m off from the spectrum, {pixels:.1f} m from pixels.
-One seed.
-
-{table(["", "R@1", "R@5"], rows)}
-
-*Measured by the forerunner of `bench/published.py`; {result("train_mine")["date"][:10]}, commit
-`{result("train_mine")["commit"][:7]}`; [`train_mine.json`](../bench/results/train_mine.json).*
-
-The publication has, on its own four data sets, R@1 47.5 to 77.2 with altitude and 11.3 to 26.8
-without, E_avg 17.8
-to 59.4 m and 59.6 to 96.2 % within 100 m. Its imagery is other imagery: these stand beside ours, not
-against them."""
-
-
-def networks() -> str:
-    none = result("places_place_none")["results"]
-    heads = [
-        "untrained, photos within 10 % of the scale",
-        "references",
-        "plain",
-        "centred",
-        "half whitened",
-        "whitened",
-    ]
-    rows = [
-        [place, none[place]["references"], *(pair(none[place][way]) for way in WAYS)]
-        for place in ("mine", "town", "world2000")
-    ]
-    altitude = result("places_altitude_nomine")["results"]
-    found = {
-        p: (altitude[p]["own"]["soft_m"], altitude[p]["fitted_0"]["soft_m"]) for p in ("world2000", "town")
-    }
-    return f"""## Networks for maps nobody trained on
-
-R@1 / R@5 in per cent among all references, 500 rendered views each of a seed of our own, other date:
-
-{table(heads, rows)}
-
-{source("places_place_none", "bench/places.py place --rate 0 --name none")}
-
-An altitude network trained for 200 s on an H200 on the town, the desert, the campus and twelve
-procedural worlds is
-{found["world2000"][0]:.0f} m off on a world it never saw with its own classes and
-{found["world2000"][1]:.0f} m with classes fitted to that world. It has not been measured on
-the mine by a command yet and does not ship.
-
-{source("places_altitude_nomine", "bench/places.py altitude --leave-out mine --soften 0.7 --seconds 200")}"""
-
-
-WAYS = ("plain", "centred", "whitened_0.5", "whitened_1.0")
 
 
 def matching() -> str:
@@ -304,14 +217,6 @@ and 12 %:
 {table(heads, [row])}
 
 {source("verify_town_displaced", "bench/verify.py --map town_clear.tif --manifest …")}"""
-
-
-def percent(value: float) -> str:
-    return f"{value:.1f} %"
-
-
-def pair(values: list[float]) -> str:
-    return f"{values[0]:.1f} / {values[1]:.1f}"
 
 
 HEAD = """# Accuracy

@@ -72,6 +72,7 @@ def main() -> None:
         told["towards_start"] = mixed_back(network, recipe, {name: maps[name] for name in measured}, given)
     settings = {k: v if isinstance(v, int | float | str) else str(v) for k, v in vars(given).items()}
     settings = {k: v for k, v in settings.items() if k not in {"out", "real", "worlds", "weights"}}
+    settings["start"] = Path(given.start).name  # where it lay is nobody's business
     print(record(f"places_{given.learn}_{given.name}", {"settings": settings, **commit(), **told}, given.out))
 
 
@@ -80,6 +81,7 @@ def said(given: argparse.Namespace, told: dict) -> dict[str, str]:
     command = f"bench/places.py {given.learn} --name {given.name} --encoder {given.encoder}"
     command += f" --leave-out {given.leave_out}" if given.leave_out else ""
     command += " --only-worlds" if given.only_worlds else ""
+    command += f" --start {Path(given.start).name}" if given.start else ""
     command += f" --batch {given.batch} --rate {given.rate:g} --seconds {given.seconds:g} --seed {given.seed}"
     places, start = ", ".join(told["places"]), "none" if given.weights == "random" else "ImageNet"
     origin = {"command": command, "commit": str(commit()["commit"]), "steps": str(told["steps"])}

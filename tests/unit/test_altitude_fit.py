@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
@@ -132,20 +133,25 @@ def test_a_softer_lens_damps_waves_as_a_gaussian_does() -> None:
         assert np.ptp(soft) / 2 == pytest.approx(50 * expected, rel=0.02)
 
 
+def soft_noise() -> Texture:
+    """Ground with detail down to about 6 m and none below: where its spectrum ends tells the altitude."""
+    noise = np.random.default_rng(4).normal(size=(700, 700, 3)).astype(np.float32)
+    pixels = np.clip(128 + 400 * cv2.GaussianBlur(noise, (0, 0), 3.0), 0, 255).astype(np.uint8)
+    east, north = GROUND.center[0] - 350, GROUND.center[1] + 350
+    return Texture.from_array(pixels, None, affine=(1.0, 0.0, east, 0.0, -1.0, north), epsg=GROUND.epsg)
+
+
 def test_photos_of_softer_lenses_are_not_taken_for_higher_ones() -> None:
-    """What the blur is for: fitted without it, classes read softness as height."""
-    network, views = (
-        NetworkOptions(input="spectrum", width_px=64, height_px=48),
-        FitOptions(views=120, seed=9),
-    )
+    """What the blur is for: fitted without it, classes read softness as another height."""
+    network, views = NetworkOptions(input="spectrum", width_px=64, height_px=48), FitOptions(views=60, seed=9)
     soft = FitOptions(light=0.0, noise_levels=0.0, soften_px=2.0)
-    looks = Looks(picture(), CAMERA, network, soft)
-    photos = draw_views(picture(), CAMERA, BINS, views)
+    texture = soft_noise()
+    looks, photos = Looks(texture, CAMERA, network, soft), draw_views(texture, CAMERA, BINS, views)
     seen = radial(np.stack([looks.of(photos, i) for i in range(len(photos))]))
     missed = {}
     for soften_px in (0.0, 2.0):
         options = FitOptions(views=240, penalty=0.01, soften_px=soften_px)
-        fitted = fit_classes(picture(), radial, camera=CAMERA, bins=BINS, network=network, options=options)
+        fitted = fit_classes(texture, radial, camera=CAMERA, bins=BINS, network=network, options=options)
         named = scores_of(seen, fitted.rows).argmax(axis=1)
         missed[soften_px] = int((named != BINS.indices_of(photos.altitude_m)).sum())
-    assert missed[2.0] < 0.75 * missed[0.0], missed
+    assert missed[2.0] < 0.6 * missed[0.0], missed

@@ -17,6 +17,7 @@ from nadirfix.ahead import cores, in_order
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.camera import Camera
 from nadirfix.errors import MapError
+from nadirfix.geo.render import filled
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import resample
 from nadirfix.image.spectrum import log_spectrum
@@ -127,9 +128,7 @@ class Looks:
         view = View(place, float(views.altitude_m[row]), float(views.heading_deg[row]))
         size = width * _FINER, height * _FINER
         shown = self.texture.render(view, self.camera, size)
-        pixels = shown.pixels.astype(np.float32)
-        pixels[shown.valid == 0] = pixels[shown.valid > 0].mean(axis=0)
-        plain = resample(pixels, size, width_px=width, height_px=height)
+        plain = resample(filled(shown).astype(np.float32), size, width_px=width, height_px=height)
         frame = other_day(plain, np.random.default_rng([self.options.seed, row]), self.options)
         return log_spectrum(frame, self.network) if self.network.input == "spectrum" else _planes(frame)
 

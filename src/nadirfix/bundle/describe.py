@@ -21,7 +21,7 @@ from nadirfix.bundle.references import References
 from nadirfix.bundle.sheets import Sheet, sheet_camera
 from nadirfix.bundle.work import Work
 from nadirfix.geo.grid import ClassOrder
-from nadirfix.geo.render import Rendered
+from nadirfix.geo.render import filled
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
 from nadirfix.nn.probability import unit
@@ -81,13 +81,13 @@ class Lookout:
         place = Point(float(known.east_m[row]), float(known.north_m[row]), known.epsg)
         view = View(place, self.canonical.altitude_m, float(known.heading_deg[row]))
         fine = self.size[0] * _FINER, self.size[1] * _FINER
-        return _reduced(_filled(self.texture.render(view, self.canonical.camera, fine)))
+        return _reduced(filled(self.texture.render(view, self.canonical.camera, fine)))
 
     def sheet(self, sheet: Sheet, steps: int) -> Floats:
         """The picture of a whole sheet, as fine as that of a view."""
         fine = self.size[0] * _FINER // steps, self.size[1] * _FINER // steps
         camera = sheet_camera(sheet, self.canonical, steps, fine)
-        return _reduced(_filled(self.texture.render(sheet.view, camera)))
+        return _reduced(filled(self.texture.render(sheet.view, camera)))
 
 
 def describe_references(
@@ -193,16 +193,6 @@ def _scatter(files: Sequence[Path], rows: Sequence[NDArray[np.int64]], target: P
 
 def _bytes(arrays: Sequence[Halves]) -> Iterator[bytes]:
     return (array.astype("<f2").tobytes() for array in arrays)
-
-
-def _filled(shown: Rendered) -> Bytes:
-    """The picture, with the mean colour where there is no map: as in training, no black edge tells tales."""
-    if shown.valid_share == 1:
-        return shown.pixels
-    import cv2
-
-    mean = np.rint(cv2.mean(shown.pixels, mask=shown.valid)[:3]).astype(np.uint8)
-    return np.where(shown.valid[..., None] > 0, shown.pixels, mean)
 
 
 def _reduced(pixels: Bytes) -> Floats:

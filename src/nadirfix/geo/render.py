@@ -25,6 +25,7 @@ __all__ = [
     "Rendered",
     "Source",
     "Window",
+    "filled",
     "gather_weights",
     "pyramid_level",
     "render",
@@ -118,6 +119,14 @@ def render(
     if share < 1:
         pixels = np.asarray(cv2.bitwise_and(pixels, pixels, mask=valid), np.uint8)
     return Rendered(pixels, valid, share)
+
+
+def filled(shown: Rendered) -> Bytes:
+    """The picture, with the mean colour where there is no map: as in training, no black edge tells tales."""
+    if shown.valid_share == 1:
+        return shown.pixels
+    mean = np.rint(cv2.mean(shown.pixels, mask=shown.valid)[:3]).astype(np.uint8)
+    return np.where(shown.valid[..., None] > 0, shown.pixels, mean)
 
 
 class _Placer:
