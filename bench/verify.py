@@ -112,7 +112,7 @@ def spread(rows: Sequence[ManifestRow], count: int) -> list[ManifestRow]:
 
 def both_ways(rows: Sequence[ManifestRow], bundle: Bundle) -> tuple[list[Line], list[QueryRecord]]:
     """Every photo verified and not, in turns; the first ones twice, so that nothing is cold."""
-    plain = dataclasses.replace(LocateOptions(), verify=False, whole_frame=False)
+    plain = LocateOptions(verify=False, whole_frame=False, cells=LocateOptions().published_cells)
     lines, records = [], []
     for row in [*rows[:WARM_UP], *rows]:
         before = record_of(row, locate(row.photo, bundle=bundle, options=plain))

@@ -51,7 +51,8 @@ class Locator:
 
     def published(self) -> Locator:
         """The same without what goes beyond the published method."""
-        plain = dataclasses.replace(self.options, verify=False, whole_frame=False, votes=None)
+        cells = self.options.published_cells if self.options.cells is None else self.options.cells
+        plain = dataclasses.replace(self.options, verify=False, whole_frame=False, votes=None, cells=cells)
         return dataclasses.replace(self, options=plain)
 
 
