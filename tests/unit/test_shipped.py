@@ -25,6 +25,10 @@ NETWORKS = {
     for options in (TINY.altitude_network, TINY.place_network, SHIPPED_ALTITUDE, SHIPPED_PLACE)
     if ships(options)
 }
+#: The networks of the standard recipe are large, and a checkout may come without them.
+STANDARD_SHIPS = pytest.mark.skipif(
+    not (ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE)), reason="the standard networks are not here"
+)
 FEW = """
 base = "tiny"
 matcher = "none"
@@ -100,11 +104,12 @@ def test_together_they_are_small(kind: str) -> None:
     assert sum(size for name, size in sizes.items() if name.startswith("tiny")) < 5e6
 
 
-def test_a_build_with_them_never_loads_torch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("base", ["tiny", pytest.param("standard", marks=STANDARD_SHIPS)])
+def test_a_build_with_them_never_loads_torch(tmp_path: Path, base: str) -> None:
     from tests.bundles import write_ground
 
     write_ground(tmp_path / "map.tif")
-    (tmp_path / "r.toml").write_text(FEW)
+    (tmp_path / "r.toml").write_text(FEW.replace("tiny", base))
     code = "import atexit, sys; from nadirfix.cli import main\n"
     code += "atexit.register(lambda: print('torch', 'torch' in sys.modules)); sys.exit(main())"
     given = ("build", tmp_path / "map.tif", "--out", tmp_path / "b.nadir", "--recipe", tmp_path / "r.toml")
@@ -116,6 +121,8 @@ def test_a_build_with_them_never_loads_torch(tmp_path: Path) -> None:
     said = json.loads(done.stdout.splitlines()[0])
     assert said["trained"] == {"altitude": False, "place": False}
     assert set(said["accuracy"]["altitude"]) == {"e_avg_m", "within_25_m", "within_50_m", "within_100_m"}
+    print(said["described"])
+    assert (said["described"]["sheets"] is not None) == (base == "standard")
 
 
 SMALL = NetworkOptions(width_px=64, height_px=64, encoder="small", weights="random", aggregator="gem")

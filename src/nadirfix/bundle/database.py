@@ -22,6 +22,7 @@ from nadirfix.bundle.describe import (
 from nadirfix.bundle.eight_bits import quickest_form
 from nadirfix.bundle.sheets import Sheet, cut, plan_sheets, sheets_fit, write_features
 from nadirfix.bundle.work import Work
+from nadirfix.nn.probability import unit
 from nadirfix.options import Recipe, ReferenceOptions
 from nadirfix.output import Progress
 from nadirfix.retrieval.whiten import Projection
@@ -32,10 +33,10 @@ __all__ = ["Database"]
 
 About = dict[str, Any]
 
-#: Views cut from a sheet differ from views looked at alone by their edges only: less alike than this, and the
-#: network is not what it was taken for.
-_SAME_VIEW = 0.85
-_COMPARED = 12
+#: Views cut from a sheet differ from views looked at alone by their edges only. A network that evens out its
+#: features over all it sees says something else of a sheet: then fewer views than this know themselves again.
+_RECOGNISED = 0.9
+_COMPARED = 24
 _NOTE = "described.json"
 
 
@@ -84,8 +85,10 @@ class Database:
         if not write_features(path, features):
             return None
         looker = _Looker(known, load_network(features, threads=1), sheets, self.recipe)
-        alike = looker.alike(load_network(path))
-        return dataclasses.replace(looker, likeness=round(alike, 4)) if alike >= _SAME_VIEW else None
+        recognised, alike = looker.compared(load_network(path))
+        if recognised < _RECOGNISED:
+            return None
+        return dataclasses.replace(looker, recognised=round(recognised, 3), likeness=round(alike, 4))
 
     def _whiten(self, units: Path, target: Path, options: ReferenceOptions) -> None:
         self.progress("whitening references", 0, 2)
@@ -105,6 +108,7 @@ class _Looker:
     features: Network
     sheets: list[Sheet]
     recipe: Recipe
+    recognised: float = 0.0
     likeness: float = 0.0
 
     def look(self, sheet: Sheet) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -115,11 +119,17 @@ class _Looker:
 
     def about(self) -> About:
         """What the manifest says of it."""
-        return {"count": len(self.sheets), "likeness": self.likeness}
+        return {"count": len(self.sheets), "recognised": self.recognised, "likeness": self.likeness}
 
-    def alike(self, network: Network) -> float:
-        """How alike some views are, cut from their sheet and looked at alone."""
+    def compared(self, network: Network) -> tuple[float, float]:
+        """The share of views that, looked at alone, are most like themselves cut from their sheet; how alike.
+
+        What all views of the sheet have in common is taken out first, as whitening will.
+        """
         sheet = max(self.sheets, key=lambda one: len(one.members))
         some = np.unique(np.linspace(0, len(sheet.members) - 1, _COMPARED).astype(int))
         alone = np.stack([self.lookout.picture(int(row)) for row in sheet.members[some]])
-        return likeness(self.look(sheet)[some], network.run(alone))
+        cut_out, seen = unit(self.look(sheet)[some]), unit(network.run(alone))
+        common = cut_out.mean(axis=0)
+        nearest = (unit(seen - common) @ unit(cut_out - common).T).argmax(axis=1)
+        return float(np.mean(nearest == np.arange(len(some)))), likeness(cut_out, seen)
