@@ -109,7 +109,7 @@ def test_work_nobody_waits_for_is_forgotten_with_all_it_holds() -> None:
         gate.set()
         await first
 
-    gate, desk = threading.Event(), Desk(capacity=5)
+    gate, desk = threading.Event(), Desk(capacity=5, pace=Pace(deviations=0.0))
     asyncio.run(story())
     assert desk.stop(5)
 
