@@ -1,4 +1,4 @@
-"""The command line: one small file per command; heavy libraries load only inside the command that runs."""
+"""The command line: one small file per command; only the command that is asked for is loaded, and its libraries."""
 
 from __future__ import annotations
 
@@ -6,37 +6,58 @@ import os
 import sys
 import traceback
 import warnings
-from typing import Annotated
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nadirfix import __version__
-from nadirfix.cli import build, demo, evaluate, info, locate, relabel, serve, simulate, verify, world
 from nadirfix.cli.common import explain
 from nadirfix.errors import NadirfixError
+
+if TYPE_CHECKING:
+    app: typer.Typer
 
 __all__ = ["app", "main"]
 
 _INTERRUPTED = 130
 _REPORT = "https://github.com/nadirfix/nadirfix/issues"
-
-app = typer.Typer(
-    name="nadirfix",
-    help="Where was this drone photo taken, and from how high? From the picture and a map alone.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+#: In the order of the help; each is a module of its own name with a function of its own name.
+_COMMANDS = (
+    "demo",
+    "world",
+    "simulate",
+    "build",
+    "locate",
+    "evaluate",
+    "relabel",
+    "info",
+    "verify",
+    "serve",
 )
-app.command("demo")(demo.demo)
-app.command("world")(world.world)
-app.command("simulate")(simulate.simulate)
-app.command("build")(build.build)
-app.command("locate")(locate.locate)
-app.command("evaluate")(evaluate.evaluate)
-app.command("relabel")(relabel.relabel)
-app.command("info")(info.info)
-app.command("verify")(verify.verify)
-app.command("serve")(serve.serve)
+
+
+def _app(commands: Sequence[str]) -> typer.Typer:
+    """The command line with these commands."""
+    made = typer.Typer(
+        name="nadirfix",
+        help="Where was this drone photo taken, and from how high? From the picture and a map alone.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    made.callback()(_nadirfix)
+    for name in commands:
+        made.command(name)(getattr(import_module(f"{__name__}.{name}"), name))
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """``app``, all commands of it, where somebody asks for it."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _app(_COMMANDS)
 
 
 def main() -> int:
@@ -46,8 +67,9 @@ def main() -> int:
     # Threads that spin while they wait make training many times slower beside any other busy process.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    asked = [name for name in sys.argv[1:2] if name in _COMMANDS]
     try:
-        app()
+        _app(asked or _COMMANDS)()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
@@ -65,7 +87,6 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _nadirfix(
     version: Annotated[
         bool,

@@ -95,7 +95,8 @@ def locate(
     settings = {"camera": taken_with, "options": options, **known}
     if len(expanded) >= _MANY:
         _find_fastest(bundle, quiet=quiet)
-    place = _placer(bundle, explain_in, threads=1 if workers > 1 else 0, **settings)
+    threads = 1 if workers > 1 else 0
+    place = _placer(bundle, explain_in, threads=threads, photos=len(expanded), **settings)
     # Taken before the progress bar is drawn: the bar catches what is printed and sends it to stderr.
     with _sink(out, overwrite=overwrite) as write, progress_bar(quiet) as progress:
         answers = in_order(lambda photo: _answer(photo, place), expanded, workers=workers)
@@ -121,15 +122,23 @@ def _find_fastest(bundle: Path, *, quiet: bool) -> None:
     find_fastest(opened)
 
 
-def _placer(bundle: Path, explain_in: Path | None, *, threads: int, **settings: Any) -> Callable[[str], Fix]:
-    """ONNX Runtime and OpenCV are loaded here and not with the command line."""
+def _placer(
+    bundle: Path, explain_in: Path | None, *, threads: int, photos: int, **settings: Any
+) -> Callable[[str], Fix]:
+    """ONNX Runtime and OpenCV are loaded here and not with the command line, and networks meanwhile."""
     from nadirfix.bundle import Bundle
-    from nadirfix.online import locate as locate_photo
-    from nadirfix.online import open_parts
 
-    opened = Bundle.load(bundle, threads=threads)
+    options: LocateOptions = settings["options"]
+    opened = Bundle.load(bundle, threads=threads, photos=photos)
+    with opened.networks_opening(altitude=options.crop, matcher=options.verify):
+        import pyproj  # noqa: F401
+
+        from nadirfix.online import locate as locate_photo
+        from nadirfix.online import open_parts
+
+        _ = opened.voter, opened.index
     if threads:
-        open_parts(opened, settings["options"])  # here, so that no two photos do it at once
+        open_parts(opened, options)  # here, so that no two photos do it at once
     taken: set[str] = set()
 
     def place(photo: str) -> Fix:
