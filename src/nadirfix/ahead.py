@@ -45,7 +45,7 @@ def in_order(work: Callable[[A], B], items: Iterable[A], *, workers: int) -> Ite
 
 @contextmanager
 def at_once(*calls: Callable[[], object]) -> Iterator[None]:
-    """Do these in threads of their own while the block does something else; what they raise is raised after it."""
+    """Do these in threads of their own while the block runs; what they raise is raised after it."""
     with ThreadPoolExecutor(max(1, len(calls))) as pool:
         begun = [pool.submit(call) for call in calls]
         yield

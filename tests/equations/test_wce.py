@@ -165,7 +165,7 @@ def any_sets(count: int) -> list[np.ndarray]:
 
 
 def test_the_machine_is_that_of_scikit_learn() -> None:
-    """Its kernel is in single precision, hence 1e-6; without a point on the line both halves may be the line."""
+    """Its kernel is in single precision, hence 1e-6; where no point carries the line it may lie anywhere."""
     from sklearn.svm import OneClassSVM
 
     compared = 0

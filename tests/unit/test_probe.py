@@ -15,7 +15,7 @@ from nadirfix.runtime import NetworkFiles, load_fastest
 from nadirfix.runtime.onnx import OnnxNetwork
 from nadirfix.runtime.probe import fastest_way, same_best
 from nadirfix.runtime.shipped import shipped_network
-from nadirfix.runtime.ways import Way, cache_file, possible_ways, remembered_way
+from nadirfix.runtime.ways import Way, cache_file, possible_ways, remember, remembered_way
 
 
 @pytest.fixture
@@ -123,3 +123,24 @@ def test_of_scores_only_the_best_counts() -> None:
     assert same_best(wanted * [1, 1, 1.4], wanted) == 1.0
     assert same_best(wanted * [1, 1, 1.6], wanted) == 0.5
     assert same_best(wanted[:1], wanted) == -1.0
+
+
+def test_for_a_few_pictures_what_opens_soonest_is_chosen(files: NetworkFiles) -> None:
+    def about(open_ms: float, median_ms: float, *, sound: bool = True) -> dict[str, object]:
+        return {"open_ms": open_ms, "median_ms": median_ms, "sound": sound}
+
+    quick, slow = Way(), Way(precision="eight_bit")
+    remember(files, slow, {quick.name: about(50, 20), slow.name: about(500, 10)})
+    assert remembered_way(files) == slow
+    assert remembered_way(files, looks=1) == quick
+    assert remembered_way(files, looks=44) == quick and remembered_way(files, looks=46) == slow
+    remember(files, quick, {quick.name: about(50, 20), slow.name: about(1, 1, sound=False)})
+    assert remembered_way(files, looks=1000) == quick, "what says something else is never chosen"
+    remember(files, slow, {quick.name: {"median_ms": 20}, slow.name: {"median_ms": 10}})
+    assert remembered_way(files, looks=1) == slow, "a cache of an earlier release"
+
+
+def test_opening_is_measured_with_the_rest(files: NetworkFiles, examples: np.ndarray) -> None:
+    fastest_way(files, examples, ways=[Way()])
+    told = measured(files)["onnxruntime single"]
+    assert told["sound"] and told["open_ms"] > 0

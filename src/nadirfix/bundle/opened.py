@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nadirfix.ahead import at_once
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.altitude.fit import scores_of
+from nadirfix.altitude.scores import scores_of
 from nadirfix.bundle import parts
 from nadirfix.bundle.recipes import recipe_from_manifest
 from nadirfix.bundle.references import References, read_references

@@ -101,7 +101,7 @@ def read_references(path: Path, order: ClassOrder) -> References:
 
 
 def _numbers(column: pyarrow.ChunkedArray) -> NDArray[Any]:
-    """A column as an array. Neither read_table() nor to_numpy(): both load pandas, which takes longest of all."""
+    """A column as an array; read_table() and to_numpy() load pandas, which takes longer than all else."""
     pieces = [np.from_dlpack(chunk) for chunk in column.chunks]
     return np.concatenate(pieces) if pieces else np.zeros(0)
 

@@ -1,4 +1,4 @@
-"""The command line: one small file per command; only the command that is asked for is loaded, and its libraries."""
+"""The command line: one small file per command; only the one that is asked for is loaded."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from nadirfix import __version__
-from nadirfix.cli.common import explain
+from nadirfix.cli.words import explain
 from nadirfix.errors import NadirfixError
 
 if TYPE_CHECKING:
+    import typer
+
     app: typer.Typer
 
 __all__ = ["app", "main"]
@@ -40,6 +39,10 @@ _COMMANDS = (
 
 def _app(commands: Sequence[str]) -> typer.Typer:
     """The command line with these commands."""
+    import typer
+
+    from nadirfix.cli.door import door
+
     made = typer.Typer(
         name="nadirfix",
         help="Where was this drone photo taken, and from how high? From the picture and a map alone.",
@@ -47,7 +50,7 @@ def _app(commands: Sequence[str]) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    made.callback()(_nadirfix)
+    made.callback()(door)
     for name in commands:
         made.command(name)(getattr(import_module(f"{__name__}.{name}"), name))
     return made
@@ -67,9 +70,8 @@ def main() -> int:
     # Threads that spin while they wait make training many times slower beside any other busy process.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
-    asked = [name for name in sys.argv[1:2] if name in _COMMANDS]
     try:
-        _app(asked or _COMMANDS)()
+        return _run(sys.argv[1:])
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
@@ -78,22 +80,19 @@ def main() -> int:
         return _fail(explain(error), error.exit_number)
     except Exception as error:  # the last net: nobody should have to read a traceback
         return _fail(explain(_unexpected(error)), NadirfixError.exit_number)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    """Photos that are plainly asked about are placed at once; everything else goes through the parser."""
+    if arguments[:1] == ["locate"]:
+        from nadirfix.cli.placing import place_photos
+        from nadirfix.cli.quick import plainly_asked
+
+        asked = plainly_asked(arguments[1:])
+        if asked is not None:
+            return place_photos(asked)
+    _app([name for name in arguments[:1] if name in _COMMANDS] or _COMMANDS)()
     return 0
-
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        print(f"nadirfix {__version__}")
-        raise typer.Exit
-
-
-def _nadirfix(
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Show the version and stop.", callback=_show_version, is_eager=True),
-    ] = False,
-) -> None:
-    """Where was this drone photo taken, and from how high? From the picture and a map alone."""
 
 
 def _fail(text: str, exit_number: int) -> int:

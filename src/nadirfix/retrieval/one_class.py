@@ -49,9 +49,7 @@ def _solved(kernel: Floats, total: float) -> Floats:
         bend = max(rows[up][up] + rows[down][down] - 2 * rows[up][down], _ONE_POINT)
         step = min((levels[down] - levels[up]) / bend, 1 - shares[up], shares[down])
         shares[up], shares[down] = _at_bound(shares[up] + step), _at_bound(shares[down] - step)
-        levels = [
-            level + step * (a - b) for level, a, b in zip(levels, rows[up], rows[down], strict=True)
-        ]
+        levels = [level + step * (a - b) for level, a, b in zip(levels, rows[up], rows[down], strict=True)]
     return np.array(shares)
 
 

@@ -47,9 +47,7 @@ class Pace:
     first_spread: float = 0.5  # their deviation over their mean, likewise
     first_weight: float = 8.0  # that guess counts as much as so many pieces
     latest: float = 0.02  # how much the latest piece counts in the usual time of one
-    deviations: float = (
-        3.5  # of a wait, that must still fit into the bound; 0: count only
-    )
+    deviations: float = 3.5  # of a wait, that must still fit into the bound; 0: count only
     longest_queues: int = 4  # nobody is told to wait longer than so many full queues
     longest_wait_s: float = 60.0  # nor longer than this
 
