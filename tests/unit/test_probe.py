@@ -13,7 +13,7 @@ import pytest
 from nadirfix.options import RECIPES
 from nadirfix.runtime import NetworkFiles, load_fastest
 from nadirfix.runtime.onnx import OnnxNetwork
-from nadirfix.runtime.probe import fastest_way, same_best
+from nadirfix.runtime.probe import _preferred, fastest_way, same_best
 from nadirfix.runtime.shipped import shipped_network
 from nadirfix.runtime.ways import Way, cache_file, possible_ways, remember, remembered_way
 
@@ -144,3 +144,11 @@ def test_opening_is_measured_with_the_rest(files: NetworkFiles, examples: np.nda
     fastest_way(files, examples, ways=[Way()])
     told = measured(files)["onnxruntime single"]
     assert told["sound"] and told["open_ms"] > 0
+
+
+def test_of_the_nearly_fastest_the_likest_is_chosen() -> None:
+    """Half precision costs hardly more than eight bits on some processors, and changes far less."""
+    eight, half, single = Way(precision="eight_bit"), Way("openvino", "bfloat16"), Way()
+    assert _preferred([(eight, 12.0, 0.9985), (half, 13.9, 0.9999), (single, 29.0, 1.0)]) == half
+    assert _preferred([(eight, 12.0, 0.9985), (half, 15.1, 0.9999), (single, 29.0, 1.0)]) == eight
+    assert _preferred([(single, 12.0, 1.0), (half, 11.0, 1.0)]) == half, "equally alike: the faster"

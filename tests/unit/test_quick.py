@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,12 +67,12 @@ def test_every_option_of_locate_is_known() -> None:
     assert {f.value for f in Format} == {"jsonl", "geojson", "csv", "kml"}
 
 
-def test_a_plain_locate_loads_no_parser(tmp_path: Path) -> None:
+def test_a_plain_locate_loads_no_parser() -> None:
     code = (
         "import sys; from nadirfix.cli import main\n"
         "sys.argv = ['nadirfix', 'locate', 'a.jpg', '--bundle', 'not-there', '--quiet']\n"
         "print(main(), sorted({'typer', 'pydantic', 'rich', 'sklearn', 'torch'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "4 []", done.stderr
     assert "bundle.missing" in done.stderr
