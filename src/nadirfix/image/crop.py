@@ -253,7 +253,7 @@ def _area_means(pixels: Pixels, columns: Floats, rows: Floats) -> Picture:
 def _shares(first: float, last: float, count: int, frame_px: int) -> list[tuple[slice, slice, Picture]]:
     """Along an axis, some new pixels at a time: the old ones under them, and what each counts for each.
 
-    Kept, because photos of a folder come from the same few altitudes, and making it takes as long as using it.
+    Kept: photos of a folder come from the same few altitudes, and making it takes longer than using it.
     """
     edges, made = np.linspace(first, last, count + 1), []
     step = edges[1] - edges[0]
