@@ -122,7 +122,7 @@ def _placer(
 
         _ = opened.voter, opened.index
     open_parts(opened, options)  # here, so that no two photos do it at once
-    Thread(target=lambda: Point(5e5, 5e6, opened.epsg).lonlat, daemon=True).start()  # PROJ, needed last
+    Thread(target=lambda: Point(5e5, 5e6, opened.epsg).lonlat).start()  # PROJ, which is needed last
     taken: set[str] = set()
 
     def place(photo: str) -> Fix:
