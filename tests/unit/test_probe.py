@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from nadirfix.runtime import NetworkFiles, load_fastest
 from nadirfix.runtime.onnx import OnnxNetwork
 from nadirfix.runtime.probe import _preferred, fastest_way, same_best
 from nadirfix.runtime.shipped import shipped_network
-from nadirfix.runtime.ways import Way, cache_file, possible_ways, remember, remembered_way
+from nadirfix.runtime.ways import Way, _version, cache_file, possible_ways, remember, remembered_way
 
 
 @pytest.fixture
@@ -152,3 +153,10 @@ def test_of_the_nearly_fastest_the_likest_is_chosen() -> None:
     assert _preferred([(eight, 12.0, 0.9985), (half, 13.9, 0.9999), (single, 29.0, 1.0)]) == half
     assert _preferred([(eight, 12.0, 0.9985), (half, 15.1, 0.9999), (single, 29.0, 1.0)]) == eight
     assert _preferred([(single, 12.0, 1.0), (half, 11.0, 1.0)]) == half, "equally alike: the faster"
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "numpy", "openvino"])
+def test_versions_are_those_python_tells(name: str) -> None:
+    pytest.importorskip(name)
+    assert _version(name) == metadata.version(name)
+    assert _version("no_such_library") is None
