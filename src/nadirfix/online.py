@@ -92,8 +92,6 @@ def open_parts(bundle: Bundle, options: LocateOptions) -> None:
     _ = bundle.place_network, bundle.voter, bundle.index, bundle.projection
     if options.crop:
         _ = bundle.altitude_network
-    if options.weighted:
-        import sklearn.svm  # noqa: F401
     if options.verify and bundle.matcher(options.verification.features) is not None:
         _ = bundle.texture
 

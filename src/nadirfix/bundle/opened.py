@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.ahead import at_once
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.altitude.fit import scores_of
+from nadirfix.altitude.scores import scores_of
 from nadirfix.bundle import parts
 from nadirfix.bundle.recipes import recipe_from_manifest
 from nadirfix.bundle.references import References, read_references
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Bundle"]
 
+#: About so many crops of a photo are described where its whole frame votes.
+_CROPS = 32
+
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
@@ -48,13 +54,15 @@ class Bundle:
     grid: Grid
     order: ClassOrder
     threads: int = 0
+    photos: int | None = None
 
     @classmethod
-    def load(cls, path: Path | str, *, threads: int = 0) -> Bundle:
+    def load(cls, path: Path | str, *, threads: int = 0, photos: int | None = None) -> Bundle:
         """Open a bundle; checks its version and that every part is there and as long as it should be.
 
         Networks run on so many threads, 0 being one per core: right for one photo at a time. Who places a
-        photo on every core at once gives each of them one.
+        photo on every core at once gives each of them one. Who knows how many photos there are says so: for
+        a few, what is quick to open is chosen before what is quick to run.
         """
         folder = Path(path)
         manifest = parts.read_manifest(folder)
@@ -71,6 +79,7 @@ class Bundle:
             grid=Grid.from_dict(manifest["grid"]),
             order=ClassOrder.from_dict(manifest["classes"]),
             threads=threads,
+            photos=photos,
         )
 
     @classmethod
@@ -95,7 +104,7 @@ class Bundle:
     @cached_property
     def altitude_network(self) -> Network:
         """From the spectrum of a photo to a score for every altitude class, or to what they are made of."""
-        return load_fastest(self.network_files(parts.ALTITUDE), threads=self.threads)
+        return load_fastest(self.network_files(parts.ALTITUDE), threads=self.threads, looks=self.photos)
 
     @cached_property
     def altitude_classes(self) -> NDArray[np.float32] | None:
@@ -112,7 +121,17 @@ class Bundle:
     @cached_property
     def place_network(self) -> Network:
         """From a photo at canonical scale to its raw embedding."""
-        return load_fastest(self.network_files(parts.PLACE), threads=self.threads)
+        looks = self.photos and self.photos * (_CROPS if self.described or self.matcher_name else 1)
+        return load_fastest(self.network_files(parts.PLACE), threads=self.threads, looks=looks)
+
+    def networks_opening(self, *, altitude: bool, matcher: bool) -> AbstractContextManager[None]:
+        """Open networks while the block does something else: reading them takes no Python."""
+        wanted: list[Callable[[], object]] = [lambda: self.place_network]
+        if altitude:
+            wanted.append(lambda: self.altitude_network)
+        if matcher and self.matcher_name == "xfeat":
+            wanted.append(lambda: self._matcher_network)
+        return at_once(*wanted)
 
     @cached_property
     def prototypes(self) -> NDArray[np.float16]:
