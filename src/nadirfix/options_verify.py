@@ -37,11 +37,12 @@ class TrustOptions:
 class VerifyOptions:
     """How hypotheses are held against the map."""
 
-    width_px: int = 512  # the photo is looked at this wide, or as fine as the map is
+    width_px: int = 384  # the photo is looked at this wide, or as fine as the map is
     width_step_px: int = 64
     finest_map: float = 0.75  # the photo is looked at no finer than this many map pixels
     supersample: int = 1  # samples of the map per pixel and axis: three cost as much as all matching
     reach_m: float = 35.0  # how far off a hypothesis may be
+    second: bool = True  # what the first look finds is looked at once more
     second_reach: float = 0.04  # around the second look, as a share of the photo's width
     valid_share: float = 0.25  # share of the view that must lie on the map
     min_likeness: float = 0.0  # of two descriptions, as a cosine
@@ -56,11 +57,10 @@ class VerifyOptions:
     promising_inliers: int = 8  # from here a second look is worth its time
     sure_confidence: float = 0.999  # looking ends here
     min_confidence: float = 0.98  # an answer is given from here
-    hypotheses: int = 28  # looked at, at most
-    quick: int = 4  # of few crops, before the whole frame is asked
-    likely: int = 14  # of the whole frame at likely altitudes, before unlikely ones are asked
-    scales: int = 12  # altitudes looked at where likely ones explain nothing: about all there are; 0: none
-    scale_crops: int = 9  # of the frame at each of those
+    middle: int = 2  # hypotheses of the photo's middle alone, before anything more is described
+    ladder: int = 4  # of its middle at every altitude, before the whole frame is asked
+    whole: int = 6  # of the whole frame at every altitude
+    beyond_doubt: int = 40  # parts of the frame that agree, from which nothing more need be looked at
     rivals: int = 1  # other places that must have been looked at in vain
     rival_share: float = 0.6  # another place with this share of the support is as good
     alike_m: float = 15.0  # hypotheses nearer than this, and turned and scaled alike, are one

@@ -20,7 +20,7 @@ from nadirfix.cli.common import Overwrite, Quiet, explain, remark
 from nadirfix.cli.progress import progress_bar
 from nadirfix.errors import InputError, NadirfixError
 from nadirfix.formats import csv_text, error_record, geojson_text, json_line, kml_text
-from nadirfix.options import LocateOptions
+from nadirfix.options import LocateOptions, TagOptions
 from nadirfix.output import Progress, atomic_file, check_target, output_errors
 
 if TYPE_CHECKING:
@@ -64,6 +64,10 @@ def locate(
         str | None,
         typer.Option(metavar="M[+-S]", help="Metres above ground.", show_default="estimated"),
     ] = None,
+    ground_height: Annotated[
+        float | None,
+        typer.Option(metavar="M", help="Of the ground above the sea; then GPSAltitude counts."),
+    ] = None,
     no_wce: Annotated[
         bool, typer.Option("--no-wce", help="Answer with the nearest reference instead of the weighted mean.")
     ] = False,
@@ -84,7 +88,8 @@ def locate(
     """Say where photos were taken, and from how high; one that cannot be used does not stop the others."""
     taken_with = Camera.parse(camera) if camera else None
     altitude_m, sigma_m = parse_altitude(altitude) if altitude else (None, None)
-    options = LocateOptions(weighted=not no_wce, whole_frame=not no_wce, verify=not no_verify)
+    tags = TagOptions(ground_height_m=ground_height)
+    options = LocateOptions(weighted=not no_wce, whole_frame=not no_wce, verify=not no_verify, tags=tags)
     if out is not None:
         check_target(out, overwrite=overwrite)
     if explain_in is not None:

@@ -71,8 +71,18 @@ class ReferenceIndex:
 
 def _best(rows: Ints, cosines: Floats, k: int) -> tuple[Ints, Floats]:
     """The k largest of each line, largest first; of equals the one that stood first."""
-    order = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+    if cosines.shape[1] > k:  # what is below the k-th largest need not be sorted
+        least = -np.partition(-cosines, k - 1, axis=1)[:, k - 1]
+        some = [np.flatnonzero(line >= low) for line, low in zip(cosines, least, strict=True)]
+        found = [_line(rows[i], cosines[i], kept, k) for i, kept in enumerate(some)]
+        return np.stack([line for line, _ in found]), np.stack([line for _, line in found])
+    order = np.argsort(-cosines, axis=1, kind="stable")
     return np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1)
+
+
+def _line(rows: Ints, cosines: Floats, some: Ints, k: int) -> tuple[Ints, Floats]:
+    order = some[np.argsort(-cosines[some], kind="stable")[:k]]
+    return rows[order], cosines[order]
 
 
 def _pieces(spans: Iterable[Span]) -> Iterator[Span]:

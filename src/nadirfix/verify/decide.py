@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from nadirfix.geo.angle import turn_deg
 from nadirfix.options_frame import VoteOptions
@@ -12,7 +14,7 @@ from nadirfix.types import Hypothesis, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.trust import confidence_of, support_of
 
-__all__ = ["Verdict", "decide", "from_likely_to_all"]
+__all__ = ["Guesses", "Verdict", "decide", "from_middle_to_whole"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,20 +52,25 @@ def decide(hypotheses: Iterable[Hypothesis], compare: Comparison, options: Verif
     return Verdict(tuple(best_first), _objection(best_first, options))
 
 
-def from_likely_to_all(
-    voted: Callable[[VoteOptions], list[Hypothesis]], votes: VoteOptions, options: VerifyOptions
-) -> Iterator[Hypothesis]:
-    """What few crops at the likeliest altitude vote for; what all do, if the map confirms none of that.
+class Guesses(Protocol):
+    """Where hypotheses come from."""
 
-    And if it confirms none of those either, what all altitudes vote for, as if none were likelier: an
-    estimate from the picture alone is now and then far off, and the map is what tells.
+    def of_middle(self, how: VoteOptions) -> list[Hypothesis]:
+        """What looks like the middle of the photo, for nothing: it has been asked already."""
+
+    def voted(self, how: VoteOptions) -> list[Hypothesis]:
+        """What the whole frame votes for."""
+
+
+def from_middle_to_whole(guess: Guesses, votes: VoteOptions, options: VerifyOptions) -> Iterator[Hypothesis]:
+    """What looks like the photo's middle; if the map confirms none of that, its middle at every altitude.
+
+    And if it confirms none of those either, the whole frame at every altitude. Each wave costs ten times the
+    one before and is asked for only when it comes to that.
     """
-    few = replace(votes, scales=1, crops=votes.first_crops, looks=0)
-    yield from voted(few)[: options.quick]
-    yield from voted(votes)[: options.likely]
-    if options.scales > 0:
-        every = replace(votes, scales=options.scales, scale_share=1.0, even=True)
-        yield from voted(replace(every, crops=options.scale_crops))
+    yield from guess.of_middle(votes)[: options.middle]
+    yield from guess.voted(replace(votes, crops=1, sure=math.inf))[: options.ladder]
+    yield from guess.voted(replace(votes, sure=math.inf))[: options.whole]
 
 
 def _looks(hypotheses: Iterable[Hypothesis], compare: Comparison, options: VerifyOptions) -> list[Sighting]:
@@ -74,26 +81,39 @@ def _looks(hypotheses: Iterable[Hypothesis], compare: Comparison, options: Verif
         if sure and _same_place(hypothesis.view, sure.view):
             continue
         found = compare.first_look(hypothesis.view)
-        if found.inliers >= options.promising_inliers:
+        if _worth_a_second(found, options):
             found = compare.second_look(found)
         seen.append(found)
         if sure is None and confidence_of(found, options.trust) >= options.sure_confidence:
             sure = found
-        if sure and sum(not _same_place(s.view, sure.view) for s in seen) >= options.rivals:
+        if sure and _nothing_left_to_ask(sure, seen, options):
             break
     return seen
 
 
+def _worth_a_second(found: Sighting, options: VerifyOptions) -> bool:
+    """Whether looking again may change the answer: something agrees, and not yet beyond doubt."""
+    if not options.second:
+        return False
+    return (
+        found.inliers >= options.promising_inliers and support_of(found, options.trust) < options.beyond_doubt
+    )
+
+
+def _nothing_left_to_ask(sure: Sighting, seen: Sequence[Sighting], options: VerifyOptions) -> bool:
+    """Whether enough other places were looked at in vain, or so much agrees that none could do as well."""
+    if support_of(sure, options.trust) >= options.beyond_doubt:
+        return True
+    return sum(not _same_place(s.view, sure.view) for s in seen) >= options.rivals
+
+
 def _distinct(hypotheses: Iterable[Hypothesis], options: VerifyOptions) -> Iterator[Hypothesis]:
-    """Hypotheses one look does not cover together, in their order, as many as may be looked at."""
+    """Hypotheses one look does not cover together, in their order."""
     kept: list[Hypothesis] = []
     for one in hypotheses:
-        if any(_alike(one.view, other.view, options) for other in kept):
-            continue
-        kept.append(one)
-        yield one
-        if len(kept) == options.hypotheses:
-            return
+        if not any(_alike(one.view, other.view, options) for other in kept):
+            kept.append(one)
+            yield one
 
 
 def _alike(a: View, b: View, options: VerifyOptions) -> bool:
