@@ -50,6 +50,7 @@ class VoteOptions:
     scales: int = 12  # altitudes looked at, at most: about all there are
     scale_share: float = 0.995  # altitudes are added until they hold this much of the probability
     doubt: float = 0.5  # of what the picture says of its altitude: so much is spread evenly over all
+    promising: int = 5  # of those, the ones the whole frame is asked at
     first_crops: int = 4  # of the frame at the likeliest altitude; where they agree, no more are looked at
     crops: int = 9  # of the frame at each altitude, at most
     sure: float = 0.35  # the share of all votes at which they agree
@@ -63,7 +64,7 @@ class VoteOptions:
     hypotheses: int = 16
 
     def __post_init__(self) -> None:
-        counts = (self.scales, self.first_crops, self.crops, self.retrieve, self.hypotheses)
+        counts = (self.scales, self.promising, self.first_crops, self.crops, self.retrieve, self.hypotheses)
         if min(counts) < 1 or self.looks < 0 or not self.temperature > 0 or not 0 < self.doubt <= 1:
             raise InputError(
                 "options.invalid",

@@ -45,11 +45,14 @@ def test_the_whole_frame_is_asked_last_and_only_when_it_comes_to_that() -> None:
     guess = Asked()
     options = VerifyOptions(middle=2, ladder=2, whole=3)
     waves = from_middle_to_whole(guess, VoteOptions(), options)
-    assert [next(waves).view.center.east_m for _ in range(2)] == [500_000.0, 501_000.0]
+    middle = next(waves)
+    assert (middle.hypotheses[0].view.center.east_m, middle.looks) == (500_000.0, 2)
     assert not guess.how, "the middle has been described already; nothing more is asked before it failed"
-    assert [next(waves).view.center.east_m for _ in range(2)] == [520_000.0, 521_000.0]
+    ladder = next(waves)
+    assert (ladder.hypotheses[0].view.center.east_m, ladder.looks) == (520_000.0, 2)
     assert [how.crops for how in guess.how] == [1], "its middle at every altitude"
-    assert [h.view.center.east_m for h in waves] == [540_000.0, 541_000.0, 542_000.0]
+    whole = next(waves)
+    assert (whole.hypotheses[0].view.center.east_m, whole.looks) == (540_000.0, 3)
     assert [how.crops for how in guess.how] == [1, VoteOptions().crops]
     assert all(how.sure > 1 for how in guess.how), "the map has said no to what few crops are sure of"
 

@@ -25,6 +25,8 @@ Ints = NDArray[np.int64]
 _Spot = tuple[float, float, float]
 #: Crops cut before they are described: so many pictures are in memory, however many altitudes are asked.
 _AT_ONCE = 48
+#: References whose likeness speaks for a scale: neighbours of one place, mostly.
+_FEW = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,13 @@ class Frame:
     def votes_of_middle(self, scale: Scale, options: VoteOptions) -> Votes:
         """What references say of the middle of the photo alone, which must have been described."""
         return self._votes([(scale, [_spot(scale.gsd_m, np.zeros(2))])], options)
+
+    def likeness_of_middle(self, scales: Sequence[Scale], options: VoteOptions) -> Floats:
+        """How much the photo's middle looks like the few references it looks most like, at each scale."""
+        self.votes(scales, options, crops=1)
+        spots = [_spot(scale.gsd_m, np.zeros(2)) for scale in scales]
+        alike = np.stack([self._alike[spot, options.retrieve].cosines[:_FEW] for spot in spots])
+        return np.asarray(alike.mean(axis=1), np.float64)
 
     def votes(self, scales: Sequence[Scale], options: VoteOptions, *, crops: int) -> Votes:
         """What references say of each crop; a crop's voices together weigh its scale's share."""

@@ -23,6 +23,7 @@ Bytes = NDArray[np.uint8]
 _DESCRIPTION, _CELL = 64, 8
 #: Points nearer to the frame, or to where the map ends, describe the edge and not the ground.
 _MARGIN_PX = 4
+_MEAN = np.full((1, 3), 1 / 3, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +55,7 @@ def detector_of(name: str, network: Network | None, options: FeatureOptions) -> 
 
 def grey_of(pixels: NDArray[np.uint8] | Singles) -> Singles:
     """The mean of the three colours."""
-    return np.asarray(np.asarray(pixels, np.float32).mean(axis=2), np.float32)
+    return np.asarray(cv2.transform(np.asarray(pixels, np.float32), _MEAN), np.float32)
 
 
 class XFeatDetector:

@@ -43,7 +43,8 @@ def centre_covariance_m2(sighting: Sighting, options: TrustOptions, *, map_gsd_m
     """Covariance of the frame centre, east and north: what the points say, and what they cannot know."""
     if sighting.fitted is None:
         raise ValueError("nothing was seen, so there is nothing to be sure of")
-    unseen_m2 = options.floor_m**2 + (options.floor_map_px * map_gsd_m) ** 2
+    warped_m2 = (options.warp * sighting.fitted.together_m) ** 2
+    unseen_m2 = warped_m2 + options.floor_m**2 + (options.floor_map_px * map_gsd_m) ** 2
     return options.inflate**2 * sighting.fitted.covariance[:2, :2] + unseen_m2 * np.eye(2)
 
 
