@@ -179,3 +179,21 @@ def test_a_photo_from_the_canonical_altitude_is_one_crop() -> None:
         )
         crops, middles = sheet.crops(5)
         assert len(crops) == 1 and np.abs(middles).max() < 8.1
+
+
+def test_the_frame_is_asked_at_the_altitudes_its_middle_speaks_for(lookup: Lookup) -> None:
+    """Nine altitudes, of which the fourth is right and not the likeliest: all middles, then few frames."""
+    asked: list[int] = []
+
+    def counted(pictures: np.ndarray) -> np.ndarray:
+        asked.append(len(pictures))
+        return described(pictures)
+
+    truth = View(Point(GROUND.center[0] - 33.0, GROUND.center[1] + 18.0, 32633), 260.0, 30.0)
+    altitudes = [260.0 * 1.2**k for k in range(-3, 6)]
+    scales = [Scale(CAMERA.gsd_m(a), 0.2 if a > 500 else 0.05) for a in altitudes]
+    options = VoteOptions(place_m=20.0, retrieve=6, sure=2.0, promising=2)
+    found = hypotheses(Frame(photo(truth), CAMERA, replace(lookup, describe=counted)), scales, options)
+    assert asked[0] == 9 and len(asked) == 2 and asked[1] <= 2 * options.crops
+    best = found[0].view
+    assert best.center.distance_m(truth.center) < 20 and best.altitude_m == pytest.approx(260.0, rel=0.12)
