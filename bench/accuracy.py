@@ -31,8 +31,10 @@ def main() -> None:
 
 
 def page() -> str:
-    parts = [HEAD, verified(), bands(), foreign(), retrieval(), published(), networks(), matching(), REST]
-    return "\n\n".join(filled(text) for part in parts for text in part.strip().split("\n\n")) + "\n"
+    parts = [HEAD, verified(), bands(), foreign(), stages(), retrieval(), published(), networks(), matching()]
+    parts.append(REST)
+    texts = [text for part in parts if part for text in part.strip().split("\n\n")]
+    return "\n\n".join(filled(text) for text in texts) + "\n"
 
 
 def filled(text: str) -> str:
@@ -117,6 +119,44 @@ What is refused is seen from low: a frame from 120 m shows 200 × 150 m, and, we
 freshly
 moved earth
 little of it looks the same five months later."""
+
+
+def stages() -> str:
+    """Empty until somebody has measured it."""
+    if not (RESULTS / "stages_mine_dev.json").exists():
+        return ""
+    told = result("stages_mine_dev")["results"]
+    heads = ["", "answered", "wrong", "within 5 m", "25 m", "100 m", "median", "cost"]
+    rows = [[STAGES[way], *_stage(told["ways"][way])] for way in STAGES if way in told["ways"]]
+    return f"""## What each stage adds
+
+{told["photos"]} other views of the mine than those above, drawn with a seed of our own: settings were
+chosen on views like these, so this says what stages are worth against each other, not how good they are
+elsewhere. Shares are of all photos, the median is that of the answers, cost is the median ratio to the
+single crop of the same photo (and the slowest tenth).
+
+{table(heads, rows)}
+
+{source("stages_mine_dev", "bench/stages.py --bundle mine.nadir --manifest … --name mine_dev")}"""
+
+
+def _stage(way: Result) -> list[object]:
+    near = [percent(way["s_loc"][m]) for m in ("5", "25", "100")]
+    median = "" if way["median_m"] is None else f"{way['median_m']:.1f} m"
+    cost = f"{way['cost']['p50']:.1f} ({way['cost']['p90']:.0f})"
+    return [percent(way["answered"]), percent(way["wrong"]), *near, median, cost]
+
+
+STAGES = {
+    "crop": "the middle crop, best altitude, three cells",
+    "votes": "+ votes of the frame, one altitude",
+    "scales": "+ every altitude",
+    "verification": "+ held against the map once",
+    "second_look": "+ looked at twice (the default)",
+    "without_votes": "the default without votes: the middle alone",
+    "without_scales": "the default at one altitude",
+    "without_middle_first": "the default, frame first",
+}
 
 
 def retrieval() -> str:
