@@ -204,7 +204,9 @@ class _Fit:
         for _ in range(self.options.reselect):
             if fitted is None:
                 break
-            agree = self._near(fitted.view)
+            before, agree = agree, self._near(fitted.view)
+            if np.array_equal(before, agree):
+                break
             fitted = self._to(fitted.view, agree)
         return fitted, agree
 
