@@ -26,11 +26,11 @@ class TrustOptions:
 
     grid_columns: int = 12  # parts of the frame over which agreeing points are counted once each
     grid_rows: int = 9
-    confidence_middle: float = 12.0  # parts at which right and wrong are equally likely
-    confidence_slope: float = 0.8
-    inflate: float = 4.0  # residuals speak of points, errors of whole photos
-    warp: float = 0.0  # how much farther off all may be than its parts are against each other
-    floor_m: float = 2.0  # what no number of points removes: shadows and crowns are elsewhere on another day
+    confidence_middle: float = 14.5  # parts at which right and wrong are equally likely
+    confidence_slope: float = 0.45
+    inflate: float = 6.1  # residuals speak of points, errors of whole photos
+    warp: float = 1.53  # how much farther off all may be than its parts are against each other
+    floor_m: float = 0.0  # what no number of points removes: shadows and crowns are elsewhere on another day
     floor_map_px: float = 1.0  # how far pictures of two dates are apart anyway, in pixels of the map
 
 
