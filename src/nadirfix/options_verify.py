@@ -26,8 +26,8 @@ class TrustOptions:
 
     grid_columns: int = 12  # parts of the frame over which agreeing points are counted once each
     grid_rows: int = 9
-    confidence_middle: float = 14.5  # parts at which right and wrong are equally likely
-    confidence_slope: float = 0.45
+    confidence_middle: float = 11.2  # support at which right and wrong are equally likely
+    confidence_slope: float = 0.7
     inflate: float = 6.1  # residuals speak of points, errors of whole photos
     warp: float = 1.53  # how much farther off all may be than its parts are against each other
     floor_m: float = 0.0  # what no number of points removes: shadows and crowns are elsewhere on another day
@@ -62,7 +62,7 @@ class VerifyOptions:
     middle: int = 2  # hypotheses of the photo's middle alone, before anything more is described
     ladder: int = 4  # of its middle at every altitude, before the whole frame is asked
     whole: int = 6  # of the whole frame at every altitude
-    beyond_doubt: int = 40  # parts of the frame that agree, from which only a twin could do as well
+    beyond_doubt: float = 40.0  # support from which only a twin could do as well
     twin_share: float = 0.6  # and a twin looks at least so much like the photo to begin with
     rivals: int = 1  # other places that must have been looked at in vain
     rival_share: float = 0.6  # another place with this share of the support is as good

@@ -22,13 +22,17 @@ Floats = NDArray[np.float64]
 _Z95 = 1.6449
 
 
-def support_of(sighting: Sighting, options: TrustOptions) -> int:
-    """Over how many parts of the frame agreeing points are spread: a heap of them in one spot is chance."""
+def support_of(sighting: Sighting, options: TrustOptions) -> float:
+    """How many points agree, and over how many parts of the frame: the geometric mean of both.
+
+    A heap of points in one spot is chance, and so are a few spread thinly all over; ground that is still the
+    same has many in each of its parts.
+    """
     if sighting.inliers == 0:
-        return 0
+        return 0.0
     grid = np.array([options.grid_columns, options.grid_rows])
     part = np.clip((sighting.photo_share * grid).astype(int), 0, grid - 1)
-    return len(np.unique(part @ [1, options.grid_columns]))
+    return math.sqrt(len(np.unique(part @ [1, options.grid_columns])) * sighting.inliers)
 
 
 def confidence_of(sighting: Sighting, options: TrustOptions) -> float:
