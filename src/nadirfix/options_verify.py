@@ -15,7 +15,7 @@ __all__ = ["FeatureOptions", "LabelOptions", "TrustOptions", "VerifyOptions"]
 class FeatureOptions:
     """Points looked for in a picture, to find them again in another."""
 
-    points: int = 2048  # the strongest so many
+    points: int = 1536  # the strongest so many
     xfeat_threshold: float = 0.05  # chance of a point below which there is none
     sift_contrast: float = 0.02
 
@@ -45,6 +45,7 @@ class VerifyOptions:
     supersample: int = 1  # samples of the map per pixel and axis: three cost as much as all matching
     reach_m: float = 35.0  # how far off a hypothesis may be
     second: bool = True  # what the first look finds is looked at once more, finer
+    finer_share: float = 0.5  # of the points that agreed at first, which are enough when looked at finer
     second_reach: float = 0.04  # around the second look, as a share of the photo's width
     valid_share: float = 0.25  # share of the view that must lie on the map
     min_likeness: float = 0.0  # of two descriptions, as a cosine

@@ -99,7 +99,8 @@ class Comparison:
         wide_m, _ = self._camera.footprint_m(before.view.altitude_m)
         reach_m = self._options.second_reach * wide_m
         fine = self._look(before.view, reach_m, self._options.width_px)
-        if fine.inliers >= before.inliers:
+        # Coarse pixels forgive more, so that fewer fine points agree where all is well.
+        if fine.inliers >= self._options.finer_share * before.inliers:
             return fine
         coarse = self._look(before.view, reach_m, self._options.first_width_px)
         return max(fine, coarse, before, key=lambda seen: seen.inliers)

@@ -26,8 +26,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _ROUNDS = 8
-#: By how much each number is changed to see what that changes; a fit ends when it moves less than part of it.
-_STEPS, _ENOUGH = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5]), 0.3
+#: By how much each number is changed to see what that changes.
+_STEPS = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5])
+#: A fit ends when no number moves more than this: a centimetre, and as little at the edges of the frame.
+_SETTLED = np.array([0.01, 0.01, 2e-5, 2e-5, 5e-5, 5e-5])
 #: A lean nobody flies with, and one beyond which a view cannot be rendered.
 _MAX_TILT = math.radians(45.0)
 #: Residuals are never believed to be smaller than this many pixels: points are found no better.
@@ -77,7 +79,7 @@ def fit_view(
         weight = _weights(off, finest_m)
         normal = _normal(slope, weight) + prior
         at = at - (step := np.linalg.solve(normal, _pull(slope, weight, off) + prior @ ask.whole(at)))
-        if np.abs(step / _STEPS).max() < _ENOUGH:
+        if (np.abs(step) < _SETTLED).all():
             break
     off, slope = ask(at), ask.slope(at)
     weight = _weights(off, finest_m)
@@ -171,7 +173,8 @@ def _weights(off: Floats, finest_m: float) -> Floats:
 
 
 def _normal(slope: Floats, weight: Floats) -> Floats:
-    return np.asarray(np.einsum("nki,n,nkj->ij", slope, weight, slope), np.float64)
+    rows = slope.reshape(-1, slope.shape[2])
+    return np.asarray((rows * np.repeat(weight, 2)[:, None]).T @ rows, np.float64)
 
 
 def _curvature(slope: Floats, weight: Floats, off: Floats) -> Floats:
@@ -183,7 +186,7 @@ def _curvature(slope: Floats, weight: Floats, off: Floats) -> Floats:
 
 
 def _pull(slope: Floats, weight: Floats, off: Floats) -> Floats:
-    return np.asarray(np.einsum("nki,n,nk->i", slope, weight, off), np.float64)
+    return np.asarray((np.repeat(weight, 2) * off.ravel()) @ slope.reshape(-1, slope.shape[2]), np.float64)
 
 
 def _covariance(pulls: Floats, normal: Floats, prior: Floats, block: Ints) -> Floats:
