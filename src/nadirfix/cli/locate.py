@@ -25,6 +25,10 @@ def locate(
         str | None,
         typer.Option(metavar="M[+-S]", help="Metres above ground.", show_default="estimated"),
     ] = None,
+    ground_height: Annotated[
+        float | None,
+        typer.Option(metavar="M", help="Of the ground above the sea; then GPSAltitude counts."),
+    ] = None,
     no_wce: Annotated[
         bool, typer.Option("--no-wce", help="Answer with the nearest reference instead of the weighted mean.")
     ] = False,
@@ -48,6 +52,7 @@ def locate(
         bundle=bundle,
         camera=camera,
         altitude=altitude,
+        ground_height_m=ground_height,
         no_wce=no_wce,
         no_verify=no_verify,
         form=form,

@@ -18,7 +18,7 @@ from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.words import explain, remark
 from nadirfix.errors import InputError, NadirfixError
 from nadirfix.formats import csv_text, error_record, geojson_text, json_line, kml_text
-from nadirfix.options import LocateOptions
+from nadirfix.options import LocateOptions, TagOptions
 from nadirfix.output import Progress, atomic_file, check_target, output_errors
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Asked:
     bundle: Path
     camera: str | None = None
     altitude: str | None = None
+    ground_height_m: float | None = None  # above the sea
     no_wce: bool = False
     no_verify: bool = False
     form: Format = Format.JSONL
@@ -71,7 +72,10 @@ def place_photos(asked: Asked) -> int:
     taken_with = Camera.parse(asked.camera) if asked.camera else None
     altitude_m, sigma_m = parse_altitude(asked.altitude) if asked.altitude else (None, None)
     options = LocateOptions(
-        weighted=not asked.no_wce, whole_frame=not asked.no_wce, verify=not asked.no_verify
+        weighted=not asked.no_wce,
+        whole_frame=not asked.no_wce,
+        verify=not asked.no_verify,
+        tags=TagOptions(ground_height_m=asked.ground_height_m),
     )
     for target in (asked.out, asked.explain_in):
         if target is not None:
