@@ -4,15 +4,21 @@ Photos of the newer date are held against the map of the older one, at their tru
 leaves it (30 m, 15°, 12 %), and at other places. ``--degraded MAP.tif`` adds photos of a map's own date that
 were blurred, hazed, shaded, recoloured and covered in part.
 
-Confidence: a logistic curve over the support, from how wrong sightings fall off with it.
-Radius: the inflation and floor under which the errors are likeliest, widened until 95 of 100 true places lie
-inside; the floor for how far two maps are apart anyway is an assumption and stays.
+Maps of two dates never lie exactly on each other, and these would: every photo is warped against its map by a
+smooth field of its own, waves of 80 to 1200 m, 0.2 to 4 m strong (``--warp-m``). That range is an assumption;
+what is calibrated is how much of such a warp the points of a photo give away.
+
+Confidence: a logistic curve over the support, from how the tail of wrong sightings falls off with it.
+Radius: inflation, warp and floor under which the errors are likeliest, widened until 95 of 100 true places
+lie inside; the floor of a share of a map pixel is an assumption and stays. Half of the places choose, the
+other half says what comes of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import math
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -28,17 +34,18 @@ from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
-from nadirfix.options import TextureOptions
+from nadirfix.options import RenderOptions, TextureOptions
 from nadirfix.options_verify import TrustOptions, VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.features import Detector
-from nadirfix.verify.trust import centre_covariance_m2, confidence_of, radius95_m, support_of
+from nadirfix.verify.trust import confidence_of, radius95_m, support_of
 from nadirfix.world.make import make_world
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)
 ALTITUDE_M = (100.0, 600.0)
 RIGHT_M = 25.0
+WAVES = 24
 Pair = tuple[np.ndarray, View]
 
 
@@ -50,6 +57,7 @@ class Row:
     off_m: float
     right: bool
     map_gsd_m: float
+    chooses: bool  # or says what comes of what was chosen
 
 
 def main() -> None:
@@ -60,13 +68,15 @@ def main() -> None:
     options.add_argument("--size-m", type=float, default=1600.0)
     options.add_argument("--degraded", type=Path, nargs="*", default=[])
     options.add_argument("--count", type=int, default=60, help="photos per place")
+    options.add_argument("--wrong", type=int, default=6, help="other places each photo is held against")
+    options.add_argument("--warp-m", type=float, nargs=2, default=[0.2, 4.0])
     options.add_argument("--seed", type=int, default=77)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         points = detector("xfeat", Path(name))
-        rows = [row for place in places(given, Path(name)) for row in looks(*place, points, given.seed)]
+        rows = [row for place in places(given, Path(name)) for row in looks(*place, points, given)]
     told = {"seed": given.seed, "worlds": given.worlds, "degraded": [p.stem for p in given.degraded]}
-    told |= confidence(rows) | radius(rows)
+    told |= {"warp_m": given.warp_m} | confidence(rows) | radius(rows)
     for key, value in told.items():
         print(f"{key}: {value}")
     print(f"wrote {record('calibrate', told)}")
@@ -97,11 +107,27 @@ def photos(source: Texture, given: argparse.Namespace) -> list[Pair]:
         place = Point(rng.uniform(west, east), rng.uniform(south, north), source.epsg)
         view = View(place, rng.uniform(ALTITUDE_M[0], largest_m), rng.uniform(0, 360))
         if source.render(view, CAMERA, (64, 48)).valid_share > 0.99:
-            pixels = source.render(view, CAMERA).pixels + rng.normal(
-                0, 2, (CAMERA.height_px, CAMERA.width_px, 3)
-            )
+            seen = warped(source.render(view, CAMERA).pixels, view, given, rng)
+            pixels = seen + rng.normal(0, 2, (CAMERA.height_px, CAMERA.width_px, 3))
             taken.append((np.clip(np.rint(pixels), 0, 255).astype(np.uint8), view))
     return taken
+
+
+def warped(pixels: np.ndarray, view: View, given: argparse.Namespace, rng: np.random.Generator) -> np.ndarray:
+    """The photo as if its ground lay a little elsewhere than on the map, here more and there less."""
+    strong_m = math.exp(rng.uniform(*np.log(given.warp_m)))
+    length_m = np.exp(rng.uniform(math.log(80), math.log(1200), WAVES))
+    toward, phase = rng.uniform(0, 2 * math.pi, (2, WAVES))
+    height, width = pixels.shape[:2]
+    gsd_m = CAMERA.gsd_m(view.altitude_m)
+    x, y = np.meshgrid(np.arange(0, width, 16), np.arange(0, height, 16))
+    along = (x[..., None] * np.cos(toward) + y[..., None] * np.sin(toward)) * gsd_m / length_m
+    waves = np.cos(2 * math.pi * along + phase)
+    push = waves @ rng.normal(0, 1, (WAVES, 2)) * strong_m / math.sqrt(WAVES / 2) / gsd_m
+    whole = cv2.resize(push.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR)
+    column, row = np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32))
+    at = column + whole[..., 0], row + whole[..., 1]
+    return cv2.remap(pixels, *at, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT_101)
 
 
 def degraded(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -121,12 +147,15 @@ def degraded(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.clip(np.rint(light + rng.normal(0, 6, light.shape)), 0, 255).astype(np.uint8)
 
 
-def looks(texture: Texture, taken: Sequence[Pair], points: Detector, seed: int) -> Iterator[Row]:
-    """Each photo at its displaced true view, and at two other places turned at random."""
-    rng, options = np.random.default_rng(seed), VerifyOptions()
+def looks(
+    texture: Texture, taken: Sequence[Pair], points: Detector, given: argparse.Namespace
+) -> Iterator[Row]:
+    """Each photo at its displaced true view, and at other places turned at random."""
+    rng, options = np.random.default_rng(given.seed), VerifyOptions()
+    ground = texture.rendered_with(RenderOptions(supersample=options.supersample))
     for i, (pixels, true) in enumerate(taken):
-        compare = Comparison(pixels, CAMERA, texture=texture, detector=points, options=options)
-        elsewhere = [taken[(i + k) % len(taken)][1].center for k in (7, 8)]
+        compare = Comparison(pixels, CAMERA, texture=ground, detector=points, options=options)
+        elsewhere = [taken[(i + 7 + k) % len(taken)][1].center for k in range(given.wrong)]
         views = [moved(true, rng)]
         views += [
             dataclasses.replace(moved(true, rng), center=p, heading_deg=rng.uniform(0, 360))
@@ -140,67 +169,84 @@ def looks(texture: Texture, taken: Sequence[Pair], points: Detector, seed: int) 
                 continue  # not seen where it is: it would be refused, and says nothing of wrong sightings
             off_m = seen.view.center.distance_m(true.center)
             right = seen.fitted is not None and off_m < RIGHT_M  # a wide frame may be found from afar
-            yield Row(seen, off_m, right, texture.gsd_m)
+            yield Row(seen, off_m, right, texture.gsd_m, i % 2 == 0)
 
 
 def confidence(rows: Sequence[Row]) -> dict[str, Any]:
-    """A logistic curve: wrong sightings fall off geometrically with support, right ones have any.
+    """A logistic curve: beyond its 90th percentile the support of wrong sightings falls off geometrically.
 
-    How fast they fall is taken from their mean or their 99th percentile, whichever is slower; before a look
-    it is as likely to be wrong as the number of hypotheses to one.
+    How fast is told by how far the tenth beyond it lies beyond it, on average. Right sightings have any
+    support; before a look it is as likely to be wrong as the number of looks to one.
     """
-    trust = TrustOptions()
+    trust, verify = TrustOptions(), VerifyOptions()
     support = np.array([support_of(row.sighting, trust) for row in rows], float)
     right = np.array([row.right for row in rows])
     wrong, parts = support[~right], trust.grid_columns * trust.grid_rows
-    mean, tail = float(wrong.mean()), max(float(np.percentile(wrong, 99)), 1.0)
-    share = max(mean / (1 + mean), 0.01 ** (1 / tail))
-    slope = -math.log(share)
-    middle = math.log((VerifyOptions().hypotheses - 1) * (1 - share) * parts) / slope
+    start = float(np.percentile(wrong, 90))
+    beyond = wrong[wrong > start] - start
+    slope = math.log(1 + 1 / float(beyond.mean()))
+    looks = verify.middle + verify.ladder + verify.whole
+    density = len(beyond) / len(wrong) * (1 - math.exp(-slope))
+    middle = start + math.log(looks * density * parts) / slope
     return {
         "looks": {"right": int(right.sum()), "wrong": int((~right).sum())},
         "confidence_middle": round(middle, 2),
         "confidence_slope": round(slope, 3),
         "support_right_percentiles": [float(np.percentile(support[right], q)) for q in (1, 5, 50)],
-        "support_wrong_percentiles": [float(np.percentile(wrong, q)) for q in (50, 95, 99, 100)],
+        "support_wrong_percentiles": [float(np.percentile(wrong, q)) for q in (50, 90, 95, 99, 99.9, 100)],
     }
 
 
 def radius(rows: Sequence[Row]) -> dict[str, Any]:
-    """Inflation and floor under which the errors are likeliest, widened until 95 of 100 lie inside."""
+    """Inflation, warp and floor under which the errors are likeliest, widened until 95 of 100 lie inside."""
     trust, enough = TrustOptions(), VerifyOptions().min_confidence
     good = [row for row in rows if row.right and confidence_of(row.sighting, trust) >= enough]
-    grid = [(i, f) for i in np.arange(1.0, 8.01, 0.5) for f in np.arange(0.0, 4.01, 0.1)]
-    inflate, floor_m = max(grid, key=lambda g: likelihood(good, *g))
-    wider = next(w for w in np.arange(0.5, 4.0, 0.02) if kept(good, inflate * w, floor_m * w) >= 0.95)
-    radii = [radius95_m(spread_m2(row, trust.inflate, trust.floor_m)) for row in good]
+    choose, judge = Known([r for r in good if r.chooses]), Known([r for r in good if not r.chooses])
+    steps = (np.arange(0.5, 5.01, 0.25), np.arange(0.0, 5.01, 0.25), np.arange(0.0, 2.01, 0.1))
+    best = max(itertools.product(*steps), key=lambda g: choose.likelihood(*g))
+    wider = next(w for w in np.arange(0.5, 4.0, 0.02) if choose.kept(*np.multiply(best, w)) >= 0.95)
+    names, now = ("inflate", "warp", "floor_m"), (trust.inflate, trust.warp, trust.floor_m)
     return {
         "answers": len(good),
-        "coverage_now": round(100 * kept(good, trust.inflate, trust.floor_m), 1),
-        "radius_now_median_m": round(float(np.median(radii)), 2),
-        "likeliest": {"inflate": round(float(inflate), 2), "floor_m": round(float(floor_m), 2)},
-        "for_95": {"inflate": round(float(inflate * wider), 2), "floor_m": round(float(floor_m * wider), 2)},
+        "now": judge.told(*now),
+        "likeliest": dict(zip(names, np.round(best, 2).tolist(), strict=True)),
+        "for_95": dict(zip(names, np.round(np.multiply(best, wider), 2).tolist(), strict=True)),
+        "for_95_on_the_other_half": judge.told(*np.multiply(best, wider)),
         "error_m_percentiles": [
             round(float(np.percentile([r.off_m for r in good], q)), 2) for q in (50, 90, 95)
         ],
     }
 
 
-def spread_m2(row: Row, inflate: float, floor_m: float) -> np.ndarray:
-    changed = dataclasses.replace(TrustOptions(), inflate=inflate, floor_m=floor_m)
-    return centre_covariance_m2(row.sighting, changed, map_gsd_m=row.map_gsd_m)
+class Known:
+    """What is known of some answers, as arrays, so that many constants can be tried."""
 
+    def __init__(self, good: Sequence[Row]) -> None:
+        fits = [row.sighting.fitted for row in good]
+        self.off_m = np.array([row.off_m for row in good])
+        self.fit_m2 = np.array([fit.covariance[:2, :2] for fit in fits if fit])
+        self.together_m2 = np.array([fit.together_m for fit in fits if fit]) ** 2
+        self.pixel_m2 = (TrustOptions().floor_map_px * np.array([row.map_gsd_m for row in good])) ** 2
 
-def likelihood(good: Sequence[Row], inflate: float, floor_m: float) -> float:
-    """Logarithm of how likely the errors are: distances under plane Gaussians of these spreads."""
-    spread = np.array([np.trace(spread_m2(row, inflate, floor_m)) / 2 for row in good])
-    off = np.array([row.off_m for row in good])
-    return float(np.sum(-np.log(spread) - off**2 / (2 * spread)))
+    def spread_m2(self, inflate: float, warp: float, floor_m: float) -> np.ndarray:
+        unseen = warp**2 * self.together_m2 + floor_m**2 + self.pixel_m2
+        return inflate**2 * self.fit_m2 + unseen[:, None, None] * np.eye(2)
 
+    def likelihood(self, *constants: float) -> float:
+        """Logarithm of how likely the errors are: distances under plane Gaussians of these spreads."""
+        spread = np.trace(self.spread_m2(*constants), axis1=1, axis2=2) / 2
+        return float(np.sum(-np.log(spread) - self.off_m**2 / (2 * spread)))
 
-def kept(good: Sequence[Row], inflate: float, floor_m: float) -> float:
-    inside = [row.off_m <= radius95_m(spread_m2(row, inflate, floor_m)) for row in good]
-    return float(np.mean(inside))
+    def radii_m(self, *constants: float) -> np.ndarray:
+        return np.array([radius95_m(spread) for spread in self.spread_m2(*constants)])
+
+    def kept(self, *constants: float) -> float:
+        return float(np.mean(self.off_m <= self.radii_m(*constants)))
+
+    def told(self, *constants: float) -> dict[str, float]:
+        radii = self.radii_m(*constants)
+        kept = round(100 * self.kept(*constants), 1)
+        return {"coverage": kept, "radius_median_m": round(float(np.median(radii)), 2)}
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from nadirfix.options import LocateOptions
 from nadirfix.retrieval.votes import Votes, hypotheses_from, shares_of
 from nadirfix.types import Hypothesis, Point, View
 from nadirfix.verify.compare import Comparison, Sighting, _Picture, _sighting
-from nadirfix.verify.decide import decide
+from nadirfix.verify.decide import Wave, decide
 from nadirfix.verify.features import Features
 
 _CELL, _STEP_PX, _DESCRIPTION, _MARGIN_PX = 8, 32, 64, 5
@@ -105,7 +105,7 @@ class Fixer:
         self.votes(photo, [truth.altitude_m], 2)
         marks.append(time.perf_counter())
         compare = OnDevice(photo, self)
-        verdict = decide(self.asked(truth), compare, self.options.verification)
+        verdict = decide([Wave(self.asked(truth))], compare, self.options.verification)
         marks.append(time.perf_counter())
         self.votes(photo, [0.8 * truth.altitude_m, truth.altitude_m, 1.25 * truth.altitude_m], 4)
         marks.append(time.perf_counter())

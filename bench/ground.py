@@ -31,7 +31,7 @@ import cv2
 import numpy as np
 from record import RESULTS, record
 
-from nadirfix.altitude.levels import KnownAltitude, likely_altitudes, soft_altitude_m
+from nadirfix.altitude.levels import likely_altitudes, soft_altitude_m
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.geo.angle import turn_deg
@@ -53,10 +53,11 @@ from nadirfix.options import (
 )
 from nadirfix.options_frame import VoteOptions
 from nadirfix.output import Progress
+from nadirfix.retrieval.frame import Frame, Scale
 from nadirfix.retrieval.fuse import fuse
-from nadirfix.retrieval.hypotheses import Scale, hypotheses
+from nadirfix.retrieval.hypotheses import hypotheses
 from nadirfix.retrieval.index import ReferenceIndex
-from nadirfix.types import AltitudeEstimate, Candidates, Hypothesis, Point, View
+from nadirfix.types import AltitudeEstimate, Candidates, Hypothesis, KnownAltitude, Point, View
 from nadirfix.world.photos import simulate_photos
 
 #: Map of the older date, photos from the newer one, their altitudes.
@@ -307,7 +308,7 @@ def voted(
         levels = likely_altitudes(seen, others, options)
         scales = [Scale(CAMERA.gsd_m(level.altitude_m), level.share) for level in levels]
         began = time.perf_counter()
-        found = hypotheses(pixels, CAMERA, scales, lookup=bundle.lookup, options=options)
+        found = hypotheses(Frame(pixels, CAMERA, bundle.lookup), scales, options)
         spent_ms = 1000 * (time.perf_counter() - began)
         yield {"altitude": way, "cells": "votes", "votes_ms": round(spent_ms), **hit(found, truth)}
 

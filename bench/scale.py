@@ -3,8 +3,8 @@
 python bench/scale.py [--sizes 1e4 1e5 1e6 1e7] [--folder DIR]
 
 Descriptors are made: neighbouring places look alike, far ones do not, headings differ. Every size is searched
-by a process of its own, so that its memory is its own. The switch from comparing with all cells to walking a
-graph is measured on the way.
+by a process of its own, so that its memory is its own. The switch from comparing with all cells to comparing
+sketches first is measured on the way.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from record import record
 
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.options import HeadOptions
-from nadirfix.place.cell_index import MANY_CELLS, MOST_CELLS, CellIndex, build_cell_index, index_names
+from nadirfix.place.cell_index import MANY_CELLS, CellIndex, build_cell_index, index_names
 from nadirfix.place.classify import CellVoter
 from nadirfix.retrieval.index import ReferenceIndex
 
@@ -69,7 +69,7 @@ def one_size(references: int, folder: Path) -> dict[str, Any]:
     written_s, began = time.perf_counter() - began, time.perf_counter()
     for name, table in zip(index_names(len(order.sizes)), tables_of(order), strict=True):
         build_cell_index(table, folder / name)
-    graph_s = time.perf_counter() - began
+    sketch_s = time.perf_counter() - began
     command = [sys.executable, __file__, "--search", "--folder", str(folder), "--references", str(references)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
@@ -78,9 +78,9 @@ def one_size(references: int, folder: Path) -> dict[str, Any]:
         "cells": len(order),
         "area_km2": round(len(order) * 0.01, 1),
         "descriptors_mb": round(sizes["descriptors.npy"] / 1e6, 1),
-        "graph_mb": round(sum(v for k, v in sizes.items() if k.endswith(".faiss")) / 1e6, 1),
+        "sketch_mb": round(sum(v for k, v in sizes.items() if k.endswith(".faiss")) / 1e6, 1),
         "write_s": round(written_s, 1),
-        "graph_s": round(graph_s, 1),
+        "sketch_s": round(sketch_s, 1),
         **json.loads(done.stdout.splitlines()[-1]),
     }
 
@@ -131,31 +131,31 @@ def searched(folder: Path, references: int) -> dict[str, Any]:
     before_mb, began = resident_mb(), time.perf_counter()
     prototypes = np.load(folder / "prototypes.npy", mmap_mode="r")
     tables = np.split(prototypes, np.cumsum(order.sizes)[:-1])
-    graph = CellIndex([folder / name for name in index_names(len(tables))])
-    quick = CellVoter(tables, order, HeadOptions(), index=graph)
+    sketches = CellIndex([folder / name for name in index_names(len(tables))])
+    quick = CellVoter(tables, order, HeadOptions(), index=sketches)
     index = ReferenceIndex(
         np.load(folder / "descriptors.npy", mmap_mode="r"), np.arange(len(order) + 1) * PER_CELL
     )
     opened_s, queries = time.perf_counter() - began, asked(order)
     at_first, _ = timed(queries, quick, index, order)  # pages come from the disk's cache as they are touched
-    by_graph, found = timed(queries, quick, index, order)
-    graph_mb = resident_mb()
+    by_sketch, found = timed(queries, quick, index, order)
+    sketch_mb = resident_mb()
     every = CellVoter(tables, order, HeadOptions())
     timed(queries, every, index, order)
     by_all, wanted = timed(queries, every, index, order)
     shared = [len(set(a) & set(b)) for a, b in zip(found, wanted, strict=True)]
-    chosen = by_graph if MANY_CELLS <= len(order) <= MOST_CELLS else by_all
+    chosen = by_sketch if len(order) >= MANY_CELLS else by_all
     return {
         "open_s": round(opened_s, 2),
         "classify_all_ms": by_all[0],
-        "classify_graph_ms": by_graph[0],
+        "classify_sketch_ms": by_sketch[0],
         "retrieve_ms": chosen[1],
         "search_ms": round(chosen[0] + chosen[1], 3),
         "search_first_time_ms": round(sum(at_first), 3),
         "top3_recall": round(float(np.mean(shared)) / CELLS, 4),
-        "memory_graph_mb": round(graph_mb["RssAnon"] - before_mb["RssAnon"], 1),
+        "memory_sketch_mb": round(sketch_mb["RssAnon"] - before_mb["RssAnon"], 1),
         "memory_all_mb": round(resident_mb()["RssAnon"] - before_mb["RssAnon"], 1),
-        "mapped_mb": round(graph_mb["RssFile"] - before_mb["RssFile"], 1),
+        "mapped_mb": round(sketch_mb["RssFile"] - before_mb["RssFile"], 1),
     }
 
 

@@ -1,11 +1,15 @@
 """How much faster ``locate`` is than the same method done in the straightforward way, and whether both agree.
 
 python bench/speed.py [--weights FOLDER] [--photos 40] [--recipes paper standard] [--cache FOLDER]
+  [--map OLD NEW] [--views FILE.csv] [--paper-place FILE.safetensors --paper-altitude FILE.safetensors]
 
 Same photos (100 to 700 m), same weights, same references, one process, photo by photo in turns. ``paper`` has
 a random start (its altitude network ImageNet weights, where there are some), statistics and altitude classes
-taken from views of the map: it is timed and compared, and says nothing about accuracy. ``standard`` takes
-ImageNet weights from the folder; without one it is left out.
+taken from views of the map: it is timed and compared, and says nothing about accuracy. Networks that were
+trained take its place where their files are given, on the map they were trained on; ``stage3`` is ``paper``
+with ResNet-50 to stage 3 for both. ``standard`` takes ImageNet weights from the folder; without one it is
+left out. Agreement is also measured with both networks in single precision: what is missing there is not
+missing because of fewer bits.
 """
 
 from __future__ import annotations
@@ -15,11 +19,11 @@ import copy
 import dataclasses
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,29 +31,35 @@ import numpy as np
 import torch
 from plain import Answer, Straightforward
 from record import record
+from start import cold_start
 
 from nadirfix.ahead import cores, in_order
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.altitude.fit import fit_directions
 from nadirfix.altitude.model import build_altitude_network
-from nadirfix.bundle import Bundle, networks
+from nadirfix.bundle import Bundle, networks, parts
 from nadirfix.bundle.backends import find_fastest
 from nadirfix.bundle.describe import Lookout
 from nadirfix.bundle.eight_bits import altitude_examples, place_examples
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.image.stamp import encode_jpeg
+from nadirfix.manifest import read_views
 from nadirfix.nn.embedder import Embedder
 from nadirfix.offline import build_bundle
 from nadirfix.online import locate, open_parts
 from nadirfix.options import RECIPES, LocateOptions, QuantiseOptions, Recipe
 from nadirfix.place.model import build_place_network
+from nadirfix.runtime.load import load_way
+from nadirfix.runtime.ways import Way
 from nadirfix.types import Fix, View
 from nadirfix.world.files import write_world
 
 OPTIONS = LocateOptions(verify=False, whole_frame=False)
 SIDE_M, GSD_M = 1800.0, 0.6
 PUBLISHED_FPS = 13.3
+#: Recipes with the networks of the publication, or nearly.
+PUBLISHED = ("paper", "stage3")
 #: Stages of the published line; decoding and weighting are not in it.
 STAGES = {
     "altitude": ("altitude",),
@@ -66,11 +76,17 @@ def main() -> None:
     torch.set_num_threads(cores())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(given.cache or name)
-        if not (folder / "world" / "new.tif").exists():
+        if given.map is None and not (folder / "world" / "new.tif").exists():
             write_world(folder / "world", size_m=SIDE_M, gsd_m=GSD_M, seed=given.seed)
         photos = take_photos(folder, given)
         say(f"{len(photos)} photos")
-        results: dict[str, Any] = {"seed": given.seed, "photos": len(photos), "photo": DEFAULT_CAMERA.spec}
+        results: dict[str, Any] = {
+            "seed": given.seed,
+            "map": "procedural" if given.map is None else given.map[0].name,
+            "trained": given.paper_place is not None,
+            "photos": len(photos),
+            "photo": DEFAULT_CAMERA.spec,
+        }
         for recipe in given.recipes:
             if recipe == "standard" and not given.weights:
                 continue
@@ -78,7 +94,7 @@ def main() -> None:
             say(json.dumps(results[recipe], indent=1))
         results["load_average"] = round(os.getloadavg()[0], 1)
     print(json.dumps(results, indent=2))
-    print(f"wrote {record('speed', results)}")
+    print(f"wrote {record(given.name, results)}")
 
 
 def arguments() -> argparse.Namespace:
@@ -88,29 +104,70 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--photos", type=int, default=40)
     options.add_argument("--cache", default="", help="keep world, photos and bundles here for another run")
     options.add_argument("--seed", type=int, default=0)
-    return options.parse_args()
+    options.add_argument("--map", type=Path, nargs=2, metavar=("OLD", "NEW"), help="instead of a made world")
+    options.add_argument("--views", type=Path, help="views photos are taken of, instead of drawn ones")
+    options.add_argument("--name", default="speed", help="the result's name")
+    options.add_argument("--top-m", type=float, default=699.0, help="the highest photo")
+    options.add_argument("--paper-place", type=Path, help="a place network that was trained")
+    options.add_argument("--paper-altitude", type=Path, help="an altitude network that was trained")
+    given = options.parse_args()
+    if (given.paper_place is None) != (given.paper_altitude is None):
+        options.error("give both networks that were trained, or none")
+    return given
+
+
+def maps(folder: Path, given: argparse.Namespace) -> tuple[Path, Path]:
+    """The map references are made of, and the one photos are taken of."""
+    world = folder / "world"
+    return tuple(given.map) if given.map else (world / "old.tif", world / "new.tif")
 
 
 def take_photos(folder: Path, given: argparse.Namespace) -> list[bytes]:
-    """Full-size photos spread evenly over the range of altitudes, with a camera's noise."""
+    """Full-size photos, given ones or spread evenly over the range of altitudes, with a camera's noise."""
     kept = folder / f"photos-{given.photos}-{given.seed}"
     if kept.exists():
         return [file.read_bytes() for file in sorted(kept.iterdir())]
-    draw, taken = np.random.default_rng(given.seed), []
-    with GeoMap.open(folder / "world" / "new.tif") as ground:
-        for altitude_m in np.linspace(100, 699, given.photos + WARM_UP):
-            room = max(0.0, SIDE_M / 2 - 0.9 * altitude_m)
-            center = ground.center.moved(*draw.uniform(-room, room, 2))
-            shown = ground.render(
-                View(center, float(altitude_m), float(draw.uniform(0, 360))), DEFAULT_CAMERA
-            )
+    draw, taken, truth = np.random.default_rng(given.seed), [], []
+    with GeoMap.open(maps(folder, given)[1]) as ground:
+        for view, shown in seen(ground, given, draw):
             noisy = shown.pixels + draw.normal(0, 2, shown.pixels.shape)
             pixels = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
             taken.append(encode_jpeg(pixels, DEFAULT_CAMERA, quality=95, pose=None))
-    kept.mkdir()
-    for number, i in enumerate(draw.permutation(len(taken))):
+            truth.append([view.center.east_m, view.center.north_m])
+    kept.mkdir(parents=True)
+    mixed = draw.permutation(len(taken)).tolist()
+    for number, i in enumerate(mixed):
         (kept / f"{number:04d}.jpg").write_bytes(taken[i])
+    truth_file(folder, given).write_text(json.dumps([truth[i] for i in mixed]))
     return [file.read_bytes() for file in sorted(kept.iterdir())]
+
+
+def truth_file(folder: Path, given: argparse.Namespace) -> Path:
+    return folder / f"truth-{given.photos}-{given.seed}.json"
+
+
+def seen(ground: GeoMap, given: argparse.Namespace, draw: np.random.Generator) -> Iterator[tuple[View, Any]]:
+    """Views and what a camera sees there: the first of a list that was given, or drawn."""
+    count = given.photos + WARM_UP
+    if given.views is not None:
+        for view in read_views(given.views)[:count]:
+            yield view, ground.render(view, DEFAULT_CAMERA)
+        return
+    for altitude_m in np.linspace(100, given.top_m, count):
+        yield photo_of(ground, float(altitude_m), draw)
+
+
+def photo_of(ground: GeoMap, altitude_m: float, draw: np.random.Generator) -> tuple[View, Any]:
+    """What a camera sees somewhere over the map; where the map has a hole, somewhere else."""
+    west, south, east, north = ground.bounds
+    for _ in range(100):
+        room = [max(0.0, side / 2 - 0.9 * altitude_m) for side in (east - west, north - south)]
+        center = ground.center.moved(draw.uniform(-room[0], room[0]), draw.uniform(-room[1], room[1]))
+        view = View(center, altitude_m, float(draw.uniform(0, 360)))
+        shown = ground.render(view, DEFAULT_CAMERA)
+        if shown.valid_share > 0.99 or min(room) == 0:
+            break
+    return view, shown
 
 
 def one_recipe(name: str, folder: Path, photos: list[bytes], given: argparse.Namespace) -> dict[str, Any]:
@@ -132,29 +189,31 @@ def one_recipe(name: str, folder: Path, photos: list[bytes], given: argparse.Nam
         "references": len(bundle.references),
         **ratios(spent),
         "folder": folder_rate(bundle, photos),
+        "s_loc_100": right(answers, fixes, truth_file(folder, given)),
         "agreement": agreement(bundle, photos[WARM_UP:], answers, fixes),
-        "memory_and_start": cold_start(bundle, photos[0], folder),
+        "agreement_in_single_precision": in_single(bundle, photos[WARM_UP:], answers),
+        "memory_and_start": started(bundle, photos[0], folder),
     }
 
 
 def both_paths(name: str, folder: Path, given: argparse.Namespace) -> tuple[Bundle, Straightforward]:
     """A bundle and the straightforward path over the same two networks, in single precision as stored."""
-    recipe = with_start(RECIPES[name], given)
+    recipe = with_start(recipe_called(name), given)
     made: dict[str, torch.nn.Module] = {}
-    target, world = folder / f"{name}.nadir", folder / "world" / "old.tif"
+    target, world = folder / f"{name}.nadir", maps(folder, given)[0]
     before = networks.build_altitude_network, networks.build_place_network
-    if name == "paper":
+    if name in PUBLISHED:
         rough = Bundle.load(
             build_bundle(world, folder / "rough.nadir", recipe=without_networks(recipe), resume=True).path
         )
-        made = settled(recipe, rough)
+        made = trained(recipe, rough, given) if given.paper_place else settled(recipe, rough)
         networks.build_altitude_network = ready(made, "altitude")
         networks.build_place_network = ready(made, "place")
     try:
         bundle = build_bundle(world, target, recipe=recipe, resume=True)
     finally:
         networks.build_altitude_network, networks.build_place_network = before
-    if name != "paper":
+    if name not in PUBLISHED:
         bins = AltitudeBins.from_options(recipe.bins)
         altitude, _ = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
         made["altitude"] = altitude.embedder
@@ -163,6 +222,14 @@ def both_paths(name: str, folder: Path, given: argparse.Namespace) -> tuple[Bund
         )
     place = made["place"].embedder
     return bundle, Straightforward(halved(made["altitude"]), halved(place), bundle)
+
+
+def recipe_called(name: str) -> Recipe:
+    if name != "stage3":
+        return RECIPES[name]
+    paper = RECIPES["paper"]
+    smaller = dataclasses.replace(paper.place_network, encoder="resnet50-stage3")
+    return dataclasses.replace(paper, name=name, place_network=smaller)
 
 
 def ready(made: dict[str, Any], name: str) -> Any:
@@ -180,7 +247,7 @@ def with_start(recipe: Recipe, given: argparse.Namespace) -> Recipe:
     weights = given.weights if recipe.name == "standard" else "random"
     place = dataclasses.replace(recipe.place_network, weights=weights)
     altitude = dataclasses.replace(
-        recipe.altitude_network, weights=(given.weights or "random") if recipe.name == "paper" else "random"
+        recipe.altitude_network, weights=(given.weights or "random") if recipe.name in PUBLISHED else "random"
     )
     return dataclasses.replace(
         recipe, references=few, place_network=place, altitude_network=altitude, matcher="none"
@@ -194,6 +261,25 @@ def without_networks(recipe: Recipe) -> Recipe:
     return dataclasses.replace(
         tiny, name="rough", references=few, matcher="none", fit=dataclasses.replace(tiny.fit, views=40)
     )
+
+
+def trained(recipe: Recipe, rough: Bundle, given: argparse.Namespace) -> dict[str, Any]:
+    """Both networks with the weights of these files; cells are spoken for by their references."""
+    bins = AltitudeBins.from_options(recipe.bins)
+    altitude, note = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
+    place, _ = build_place_network(recipe.place_network, recipe.head, rough.order, seed=recipe.seed)
+    altitude.load_state_dict(tensors(given.paper_altitude))
+    found = tensors(given.paper_place)
+    place.embedder.load_state_dict(
+        {k.removeprefix("embedder."): v for k, v in found.items() if not k.startswith("heads.")}
+    )
+    return {"altitude": altitude.eval(), "place": place.eval(), "record": note}
+
+
+def tensors(file: Path) -> dict[str, torch.Tensor]:
+    from safetensors.torch import load_file
+
+    return {name: v.float() if v.is_floating_point() else v for name, v in load_file(file).items()}
 
 
 @torch.no_grad()
@@ -334,43 +420,33 @@ def cosine(photo: bytes, altitude_m: float, bundle: Bundle, answer: Answer) -> f
     return float(told @ answer.descriptor)
 
 
-START = """
-import json, sys, time
-began = time.perf_counter()
-{body}
-spent_s = time.perf_counter() - began
-peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(json.dumps(dict(s=spent_s, mb=int(peak.split()[1]) / 1024)))
-"""
-BARE = "import numpy, cv2, onnxruntime, faiss"
-COLD = """
-bundle, photo, out = sys.argv[1:]
-sys.argv = ["nadirfix", "locate", photo, "--bundle", bundle, "--quiet", "--out", out, "--overwrite"]
-from nadirfix.cli import main
-main()
-"""
+def right(answers: list[Answer], fixes: list[Fix], file: Path) -> dict[str, float]:
+    """Of both paths, the share of photos placed less than 100 m from where they were taken."""
+    if not file.exists():
+        return {}
+    truth = np.array(json.loads(file.read_text()))[WARM_UP:]
+    told = {"plain": [a.fused.position for a in answers], "fast": [f.position for f in fixes]}
+    far_m = {
+        path: np.hypot(*(np.array([[p.east_m, p.north_m] for p in places if p]) - truth).T)
+        for path, places in told.items()
+    }
+    return {path: round(100 * float(np.mean(apart < 100)), 1) for path, apart in far_m.items()}
 
 
-def cold_start(bundle: Bundle, photo: bytes, folder: Path) -> dict[str, Any]:
-    """One photo from nothing, beside a bare import of the libraries it needs plus one warm photo."""
+def in_single(bundle: Bundle, photos: list[bytes], answers: list[Answer]) -> dict[str, float]:
+    """The same with both networks as they are stored: what is left is decoding, cropping and searching."""
+    plain = Bundle.load(bundle.path)
+    for part in (parts.ALTITUDE, parts.PLACE):
+        name = "altitude_network" if part == parts.ALTITUDE else "place_network"
+        vars(plain)[name] = load_way(plain.network_files(part), Way())
+    fixes = [locate(photo, bundle=plain, options=OPTIONS) for photo in photos]
+    return agreement(plain, photos, answers, fixes)
+
+
+def started(bundle: Bundle, photo: bytes, folder: Path) -> dict[str, Any]:
     file = folder / "one.jpg"
     file.write_bytes(photo)
-    arguments = [str(bundle.path), str(file), str(folder / "out.jsonl")]
-    timed: dict[str, list[dict[str, float]]] = {"bare": [], "cold": []}
-    for _ in range(5):
-        for name, body in (("bare", BARE), ("cold", COLD)):
-            command = [sys.executable, "-c", START.format(body=body), *arguments]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            timed[name].append(json.loads(done.stdout.splitlines()[-1]))
-    warm_s = min(locate(photo, bundle=bundle).timings_ms["total"] for _ in range(5)) / 1e3
-    bare_s, cold_s = (float(np.median([t["s"] for t in timed[n]])) for n in ("bare", "cold"))
-    return {
-        "bare_import_s": round(bare_s, 3),
-        "warm_photo_s": round(warm_s, 3),
-        "cold_locate_s": round(cold_s, 3),
-        "cold_over_bare_and_warm": round(cold_s / (bare_s + warm_s), 2),
-        "peak_resident_mb": round(max(t["mb"] for t in timed["cold"])),
-    }
+    return cold_start(bundle.path, file, folder)
 
 
 def say(text: str) -> None:

@@ -42,7 +42,7 @@ from nadirfix.runtime import load_network
 from nadirfix.types import Fix, Hypothesis, View
 from nadirfix.verify.answer import verified_fix
 from nadirfix.verify.compare import Comparison
-from nadirfix.verify.decide import decide
+from nadirfix.verify.decide import Wave, decide
 from nadirfix.verify.features import Detector, detector_of
 from nadirfix.verify.xfeat import export_xfeat
 from nadirfix.world.files import write_world
@@ -148,7 +148,7 @@ def verified(row: ManifestRow, views: Sequence[View], texture: Texture, points: 
     pixels = decode(row.photo, max_pixels=LocateOptions().max_pixels)
     camera = choose_camera(read_tags(row.photo), explicit=None, nominal=DEFAULT_CAMERA).camera
     compare = Comparison(pixels, camera, texture=texture, detector=points, options=asked)
-    verdict = decide([Hypothesis(v, -float(i)) for i, v in enumerate(views)], compare, asked)
+    verdict = decide([Wave([Hypothesis(v, 1.0) for v in views])], compare, asked)
     start = Fix(photo=str(row.photo), status="fix", position=views[0].center)
     fix = verified_fix(start, verdict, camera, map_gsd_m=texture.gsd_m, options=asked)
     return dataclasses.replace(fix, timings_ms={"total": 1000 * (time.perf_counter() - began_s)})

@@ -6,9 +6,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
-__all__ = ["cores", "in_order"]
+__all__ = ["at_once", "cores", "in_order"]
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -40,3 +41,13 @@ def in_order(work: Callable[[A], B], items: Iterable[A], *, workers: int) -> Ite
             yield waiting.popleft().result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def at_once(*calls: Callable[[], object]) -> Iterator[None]:
+    """Do these in threads of their own while the block runs; what they raise is raised after it."""
+    with ThreadPoolExecutor(max(1, len(calls))) as pool:
+        begun = [pool.submit(call) for call in calls]
+        yield
+    for one in begun:
+        one.result()

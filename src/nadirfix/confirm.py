@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from nadirfix.altitude.levels import KnownAltitude, likely_altitudes
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.altitude.levels import likely_altitudes
 from nadirfix.options import LocateOptions, RenderOptions
 from nadirfix.options_frame import VoteOptions
-from nadirfix.retrieval.hypotheses import Scale, hypotheses
+from nadirfix.retrieval.frame import Frame, Scale
+from nadirfix.retrieval.hypotheses import hypotheses, hypotheses_of_middle
 from nadirfix.shot import Height, Shot, estimate_height
 from nadirfix.stopwatch import Stopwatch
 from nadirfix.types import Fix, Hypothesis
 from nadirfix.verify.answer import verified_fix
 from nadirfix.verify.compare import Comparison
-from nadirfix.verify.decide import decide, from_likely_to_all
+from nadirfix.verify.decide import decide, from_middle_to_whole
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -26,9 +32,19 @@ _FAR_OFF = 0.1
 
 
 def confirmed(
-    fix: Fix, shot: Shot, height: Height, bundle: Bundle, *, options: LocateOptions, watch: Stopwatch
+    fix: Fix,
+    shot: Shot,
+    height: Height,
+    bundle: Bundle,
+    *,
+    embedding: NDArray[np.float32],
+    options: LocateOptions,
+    watch: Stopwatch,
 ) -> Fix:
-    """What the whole frame votes for, held against the map where the bundle carries something to do so."""
+    """What the whole frame votes for, held against the map where the bundle carries something to do so.
+
+    The embedding is that of the photo's middle: what looks like it is known already, and is asked first.
+    """
     asked, known = options.verification, height.altitude_m is not None
     detector = bundle.matcher(asked.features) if options.verify and known else None
     # Networks that never saw the map tell its cells apart badly; all crops of the frame together do not.
@@ -37,18 +53,13 @@ def confirmed(
     if votes is None:
         return fix
 
-    def voted(how: VoteOptions) -> list[Hypothesis]:
-        with watch.stage("votes"):
-            return _voted(shot, height, bundle, how)
-
+    guess = _Guesses(shot, height, bundle, embedding, watch)
     if detector is None:
-        return _moved(fix, voted(votes)[0], shot, height)
+        return _moved(fix, guess.voted(votes)[0], shot, height)
     ground = bundle.texture.rendered_with(RenderOptions(supersample=asked.supersample))
     camera = shot.camera
     compare = Comparison(shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch)
-    # An altitude that was given is not doubted: asking others would only repeat what was looked at.
-    allowed = asked if height.estimate is not None else replace(asked, scales=0)
-    verdict = decide(from_likely_to_all(voted, votes, allowed), compare, asked)
+    verdict = decide(from_middle_to_whole(guess, votes, asked), compare, asked)
     told = verified_fix(fix, verdict, camera, map_gsd_m=ground.gsd_m, options=asked)
     return replace(told, warnings=shot.warnings + _contradiction(told, height)) if told.verified else told
 
@@ -63,17 +74,48 @@ def _contradiction(told: Fix, height: Height) -> tuple[str, ...]:
     return (f"{given_m:.0f} m above ground were given, the map shows the photo from {found_m:.0f} m",)
 
 
-def _voted(shot: Shot, height: Height, bundle: Bundle, options: VoteOptions) -> list[Hypothesis]:
-    """Views the photo may show, from the whole frame, at every altitude that comes into question."""
-    known = []
-    if height.estimate is None and height.altitude_m is not None:
-        known = [KnownAltitude(height.altitude_m, height.sigma_m or 0.0)]
-    asked = height.estimate is None and (height.sigma_m or not known)
-    estimate = estimate_height(shot, bundle).estimate if asked else height.estimate
-    levels = likely_altitudes(estimate, known, options)
-    shares = [1 / len(levels) if options.even else level.share for level in levels]
-    scales = [Scale(shot.camera.gsd_m(level.altitude_m), s) for level, s in zip(levels, shares, strict=True)]
-    return hypotheses(shot.pixels, shot.camera, scales, lookup=bundle.lookup, options=options)
+class _Guesses:
+    """Views a photo may show: from its middle, which costs nothing more, and from all of its frame."""
+
+    def __init__(
+        self, shot: Shot, height: Height, bundle: Bundle, embedding: NDArray[np.float32], watch: Stopwatch
+    ) -> None:
+        self._shot, self._height, self._bundle, self._watch = shot, height, bundle, watch
+        self._embedding = embedding
+
+    @cached_property
+    def _frame(self) -> Frame:
+        frame = Frame(self._shot.pixels, self._shot.camera, self._bundle.lookup)
+        if self._height.gsd_m is not None:
+            frame.remember_middle(self._height.gsd_m, self._bundle.describe(self._embedding))
+        return frame
+
+    def of_middle(self, how: VoteOptions) -> list[Hypothesis]:
+        """From the crop the published answer looks at, at the altitude it was cut for, among all cells."""
+        if self._height.gsd_m is None:
+            return []
+        with self._watch.stage("votes"):
+            return hypotheses_of_middle(self._frame, Scale(self._height.gsd_m, 1.0), how)
+
+    def voted(self, how: VoteOptions) -> list[Hypothesis]:
+        """From the whole frame, at every altitude that comes into question."""
+        with self._watch.stage("votes"):
+            return hypotheses(self._frame, self._scales(how), how)
+
+    def _scales(self, how: VoteOptions) -> list[Scale]:
+        height, shot = self._height, self._shot
+        asked = height.estimate is None and (height.sigma_m or not height.known)
+        estimate = estimate_height(shot, self._bundle).estimate if asked else height.estimate
+        levels = likely_altitudes(estimate, height.known, how)
+        return [
+            Scale(shot.camera.gsd_m(self._as_cut(level.altitude_m, how)), level.share) for level in levels
+        ]
+
+    def _as_cut(self, altitude_m: float, how: VoteOptions) -> float:
+        """The altitude, or the one the middle was cut for where they are as good as the same."""
+        before_m = self._height.altitude_m
+        same = before_m is not None and abs(math.log(altitude_m / before_m)) < how.scale / 2
+        return before_m if same and before_m is not None else altitude_m
 
 
 def _moved(fix: Fix, best: Hypothesis, shot: Shot, height: Height) -> Fix:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from nadirfix.types import AltitudeEstimate, Candidates, Fix
+from nadirfix.types import AltitudeEstimate, Candidates, Fix, KnownAltitude
 
 __all__ = ["line_of"]
 
@@ -24,6 +24,7 @@ def line_of(fix: Fix) -> dict[str, Any]:
         "epsg": place.epsg if place else None,
         "altitude_m": fix.altitude_m,
         "altitude_classes": _altitude_classes(fix.altitude),
+        "altitude_sources": [_source(told) for told in fix.altitude_sources],
         "gsd_m": fix.gsd_m,
         "heading_deg": fix.heading_deg,
         "confidence": fix.confidence,
@@ -51,6 +52,11 @@ def _altitude_classes(altitude: AltitudeEstimate | None) -> dict[str, list[float
         "altitude_m": [float(a) for a in altitude.centers_m],
         "probability": [float(p) for p in altitude.probabilities],
     }
+
+
+def _source(told: KnownAltitude) -> dict[str, str | float]:
+    """What one source says of the altitude, and how sure it is."""
+    return {"source": told.source, "altitude_m": told.altitude_m, "sigma_m": told.sigma_m}
 
 
 def _footprint(fix: Fix) -> list[list[float]] | None:

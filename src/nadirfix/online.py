@@ -63,6 +63,7 @@ def locate(
         status="fix" if fused else "no_fix",
         position=fused.position if fused else None,
         altitude=height.estimate,
+        altitude_sources=height.sources,
         altitude_m=height.altitude_m,
         gsd_m=height.gsd_m,
         heading_deg=float(candidates.heading_deg[0]) % 360 if fused else None,
@@ -73,7 +74,7 @@ def locate(
         crop_clamped=crop.clamped,
         warnings=shot.warnings + height.warnings,
     )
-    answer = confirmed(fix, shot, height, bundle, options=options, watch=watch)
+    answer = confirmed(fix, shot, height, bundle, embedding=embedding, options=options, watch=watch)
     return replace(_at_its_own_pixels(answer, shot), timings_ms=watch.timings_ms())
 
 
@@ -92,8 +93,6 @@ def open_parts(bundle: Bundle, options: LocateOptions) -> None:
     _ = bundle.place_network, bundle.voter, bundle.index, bundle.projection
     if options.crop:
         _ = bundle.altitude_network
-    if options.weighted:
-        import sklearn.svm  # noqa: F401
     if options.verify and bundle.matcher(options.verification.features) is not None:
         _ = bundle.texture
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.errors import InputError
-from nadirfix.options_frame import FitOptions, QuantiseOptions, VoteOptions
+from nadirfix.options_frame import FitOptions, QuantiseOptions, TagOptions, VoteOptions
 from nadirfix.options_train import AugmentOptions, ContrastOptions, TrainOptions
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.settings import changed, read_table
@@ -33,6 +33,7 @@ __all__ = [
     "ReferenceOptions",
     "RenderOptions",
     "SimulateOptions",
+    "TagOptions",
     "TextureOptions",
     "TrainOptions",
     "WorldOptions",
@@ -216,6 +217,7 @@ class LocateOptions:
     votes: VoteOptions | None = None  # how the whole frame votes; None: as usual, where it is asked at all
     keep_on_line: bool = True  # candidates on the line between agreeing and not: kept, as published
     weight_epsilon: float = 1e-8
+    tags: TagOptions = field(default_factory=TagOptions)  # what they say of the altitude is weighed in
     verify: bool = True  # hold hypotheses against the map, where the bundle carries a matcher
     verification: VerifyOptions = field(default_factory=VerifyOptions)
     max_pixels: int = 200_000_000

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from nadirfix.errors import InputError
 
-__all__ = ["FitOptions", "QuantiseOptions", "VoteOptions"]
+__all__ = ["FitOptions", "QuantiseOptions", "TagOptions", "VoteOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,16 +34,28 @@ class QuantiseOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TagOptions:
+    """How far a photo's own tags are believed about its altitude."""
+
+    believed: bool = True  # False: the picture alone says how high
+    relative_share: float = 0.15  # deviation of RelativeAltitude: of itself, as barometers drift
+    relative_m: float = 30.0  # and beside that: the ground below is not the ground at take-off
+    ground_height_m: float | None = None  # of the ground above the sea; without it GPSAltitude says nothing
+    gnss_m: float = 20.0  # deviation of GPSAltitude above such ground: satellites, geoid and relief together
+
+
+@dataclass(frozen=True, kw_only=True)
 class VoteOptions:
     """How the whole frame votes for where it lies."""
 
-    scales: int = 3  # altitudes looked at, at most
-    scale_share: float = 0.9  # altitudes are added until they hold this much of the probability
-    even: bool = False  # all altitudes count alike, however likely they were
+    scales: int = 12  # altitudes looked at, at most: about all there are
+    scale_share: float = 0.995  # altitudes are added until they hold this much of the probability
+    doubt: float = 0.5  # of what the picture says of its altitude: so much is spread evenly over all
+    promising: int = 5  # of those, the ones the whole frame is asked at
     first_crops: int = 4  # of the frame at the likeliest altitude; where they agree, no more are looked at
-    crops: int = 16  # of the frame at each altitude, at most
+    crops: int = 9  # of the frame at each altitude, at most
     sure: float = 0.35  # the share of all votes at which they agree
-    looks: int = 2  # more, at most, from an altitude the votes themselves agree on
+    looks: int = 0  # more, at most, from an altitude the votes themselves agree on
     retrieve: int = 20  # references each crop may vote for
     temperature: float = 0.05  # how much less a reference counts for looking less alike
     place_m: float = 30.0  # how far votes for the same place usually lie apart: about half a stride
@@ -53,11 +65,11 @@ class VoteOptions:
     hypotheses: int = 16
 
     def __post_init__(self) -> None:
-        counts = (self.scales, self.first_crops, self.crops, self.retrieve, self.hypotheses)
-        if min(counts) < 1 or self.looks < 0 or not self.temperature > 0:
+        counts = (self.scales, self.promising, self.first_crops, self.crops, self.retrieve, self.hypotheses)
+        if min(counts) < 1 or self.looks < 0 or not self.temperature > 0 or not 0 < self.doubt <= 1:
             raise InputError(
                 "options.invalid",
                 "with these options nothing can vote",
                 seen=f"{self}",
-                do="give scales, crops, retrieve and hypotheses from 1, looks from 0, a temperature above 0",
+                do="give counts from 1 (looks from 0), and a temperature and a doubt above 0",
             )

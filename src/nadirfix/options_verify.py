@@ -15,7 +15,7 @@ __all__ = ["FeatureOptions", "LabelOptions", "TrustOptions", "VerifyOptions"]
 class FeatureOptions:
     """Points looked for in a picture, to find them again in another."""
 
-    points: int = 2048  # the strongest so many
+    points: int = 1536  # the strongest so many
     xfeat_threshold: float = 0.05  # chance of a point below which there is none
     sift_contrast: float = 0.02
 
@@ -26,10 +26,11 @@ class TrustOptions:
 
     grid_columns: int = 12  # parts of the frame over which agreeing points are counted once each
     grid_rows: int = 9
-    confidence_middle: float = 12.0  # parts at which right and wrong are equally likely
-    confidence_slope: float = 0.8
-    inflate: float = 4.0  # residuals speak of points, errors of whole photos
-    floor_m: float = 2.0  # what no number of points removes: shadows and crowns are elsewhere on another day
+    confidence_middle: float = 11.2  # support at which right and wrong are equally likely
+    confidence_slope: float = 0.7
+    inflate: float = 6.1  # residuals speak of points, errors of whole photos
+    warp: float = 1.53  # how much farther off all may be than its parts are against each other
+    floor_m: float = 0.0  # what no number of points removes: shadows and crowns are elsewhere on another day
     floor_map_px: float = 1.0  # how far pictures of two dates are apart anyway, in pixels of the map
 
 
@@ -38,10 +39,13 @@ class VerifyOptions:
     """How hypotheses are held against the map."""
 
     width_px: int = 512  # the photo is looked at this wide, or as fine as the map is
+    first_width_px: int = 320  # and at first: coarser finds more on changed ground, finer places better
     width_step_px: int = 64
     finest_map: float = 0.75  # the photo is looked at no finer than this many map pixels
     supersample: int = 1  # samples of the map per pixel and axis: three cost as much as all matching
     reach_m: float = 35.0  # how far off a hypothesis may be
+    second: bool = True  # what the first look finds is looked at once more, finer
+    finer_share: float = 0.5  # of the points that agreed at first, which are enough when looked at finer
     second_reach: float = 0.04  # around the second look, as a share of the photo's width
     valid_share: float = 0.25  # share of the view that must lie on the map
     min_likeness: float = 0.0  # of two descriptions, as a cosine
@@ -56,11 +60,11 @@ class VerifyOptions:
     promising_inliers: int = 8  # from here a second look is worth its time
     sure_confidence: float = 0.999  # looking ends here
     min_confidence: float = 0.98  # an answer is given from here
-    hypotheses: int = 28  # looked at, at most
-    quick: int = 4  # of few crops, before the whole frame is asked
-    likely: int = 14  # of the whole frame at likely altitudes, before unlikely ones are asked
-    scales: int = 12  # altitudes looked at where likely ones explain nothing: about all there are; 0: none
-    scale_crops: int = 9  # of the frame at each of those
+    middle: int = 2  # hypotheses of the photo's middle alone, before anything more is described
+    ladder: int = 4  # of its middle at every altitude, before the whole frame is asked
+    whole: int = 6  # of the whole frame at every altitude
+    beyond_doubt: float = 40.0  # support from which only a twin could do as well
+    twin_share: float = 0.6  # and a twin looks at least so much like the photo to begin with
     rivals: int = 1  # other places that must have been looked at in vain
     rival_share: float = 0.6  # another place with this share of the support is as good
     alike_m: float = 15.0  # hypotheses nearer than this, and turned and scaled alike, are one
@@ -78,6 +82,7 @@ class LabelOptions:
 
     reach_m: float = 100.0  # how far off a label may be
     region_m: float = 500.0  # side of the squares offsets are told for
+    altitudes: int = 3  # tried where the label names none
     headings: int = 12  # tried where the label names none, or a wrong one
     points: int = 4096  # looked for in a picture: more ground is looked at than for a fix
     verification: VerifyOptions = field(default_factory=VerifyOptions)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.altitude.levels import likely_altitudes, seen_altitude
+from nadirfix.altitude.tagged import tagged_altitudes
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.crop import crop_window_px, network_frame, photo_gsd_m
@@ -16,7 +18,8 @@ from nadirfix.image.decode import Fineness, Photo, decode
 from nadirfix.image.spectrum import log_spectrum
 from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.options import LocateOptions, NetworkOptions
-from nadirfix.types import AltitudeEstimate
+from nadirfix.options_frame import VoteOptions
+from nadirfix.types import AltitudeEstimate, KnownAltitude
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -37,6 +40,7 @@ class Shot:
     camera: Camera  # the one that would take these pixels
     warnings: tuple[str, ...]
     reduced: int = 1  # how many of the photo's own pixels, each way, make one of these
+    tagged: tuple[KnownAltitude, ...] = ()  # what its tags say of the altitude
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +52,12 @@ class Height:
     estimate: AltitudeEstimate | None = None
     warnings: tuple[str, ...] = ()
     sigma_m: float | None = None  # of an altitude that was given
+    known: tuple[KnownAltitude, ...] = ()  # what was told, by whomever
+
+    @property
+    def sources(self) -> tuple[KnownAltitude, ...]:
+        """All that is believed of the altitude before the map is asked: the picture's word and others'."""
+        return self.known if self.estimate is None else (seen_altitude(self.estimate), *self.known)
 
 
 def read_shot(
@@ -70,7 +80,8 @@ def read_shot(
     pixels = decode(photo, max_pixels=options.max_pixels, fineness=fineness)
     reduced = _reduced(pixels, camera, fineness)
     seen = camera.resized(camera.width_px // reduced, camera.height_px // reduced) if reduced > 1 else camera
-    return Shot(pixels, seen, chosen.warnings + _size_warnings(pixels, bundle), reduced)
+    warnings = chosen.warnings + _size_warnings(pixels, bundle)
+    return Shot(pixels, seen, warnings, reduced, tagged_altitudes(tags, options.tags))
 
 
 def _least_px(
@@ -94,11 +105,20 @@ def _reduced(pixels: NDArray[np.uint8], camera: Camera, fineness: Fineness) -> i
 
 
 def height_of(shot: Shot, bundle: Bundle, given: Height, options: LocateOptions) -> Height:
-    """The altitude that was given, or what the picture says of it."""
+    """The altitude that was given, or what the picture and the photo's tags say of it."""
     _check_altitude(given)
     if given.altitude_m is not None:
-        return replace(given, gsd_m=shot.camera.gsd_m(given.altitude_m))
-    return estimate_height(shot, bundle) if options.crop else Height()
+        told = KnownAltitude(given.altitude_m, given.sigma_m or 0.0)
+        return replace(given, gsd_m=shot.camera.gsd_m(given.altitude_m), known=(told,))
+    return _with_tags(estimate_height(shot, bundle), shot) if options.crop else Height()
+
+
+def _with_tags(seen: Height, shot: Shot) -> Height:
+    """The picture's word weighed with that of the tags, each by its deviation."""
+    if not shot.tagged:
+        return seen
+    altitude_m = likely_altitudes(seen.estimate, shot.tagged, VoteOptions())[0].altitude_m
+    return Height(altitude_m, shot.camera.gsd_m(altitude_m), seen.estimate, known=shot.tagged)
 
 
 def estimate_height(shot: Shot, bundle: Bundle) -> Height:

@@ -18,7 +18,17 @@ from nadirfix.errors import InputError
 if TYPE_CHECKING:
     import pyproj
 
-__all__ = ["AltitudeEstimate", "Candidates", "Fix", "Hypothesis", "Point", "View", "is_utm", "utm_epsg"]
+__all__ = [
+    "AltitudeEstimate",
+    "Candidates",
+    "Fix",
+    "Hypothesis",
+    "KnownAltitude",
+    "Point",
+    "View",
+    "is_utm",
+    "utm_epsg",
+]
 
 Floats = NDArray[np.float64]
 
@@ -134,6 +144,19 @@ class AltitudeEstimate:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class KnownAltitude:
+    """An altitude above ground that was told, its standard deviation, and who told it."""
+
+    altitude_m: float
+    sigma_m: float
+    source: str = "given"
+
+    def __post_init__(self) -> None:
+        if not (self.altitude_m > 0 and self.sigma_m >= 0):
+            raise ValueError("a known altitude is above 0 m and has a deviation of at least 0 m")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
     """References that look like the photo, nearest first; distances are Euclidean, not squared."""
@@ -170,6 +193,7 @@ class Fix:
     status: Literal["fix", "no_fix"]
     position: Point | None
     altitude: AltitudeEstimate | None = None
+    altitude_sources: tuple[KnownAltitude, ...] = ()  # what was believed before the map was asked
     altitude_m: float | None = None
     gsd_m: float | None = None
     heading_deg: float | None = None

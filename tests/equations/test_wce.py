@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 from nadirfix.options import LocateOptions
 from nadirfix.retrieval.fuse import agreeing, fuse, shares, standardised
+from nadirfix.retrieval.one_class import decisions
 from nadirfix.types import Candidates
 
 OPTIONS = LocateOptions()
@@ -146,11 +147,47 @@ def test_zero_distances_weigh_alike() -> None:
 
 
 def test_nothing_kept_leaves_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sklearn.svm import OneClassSVM
-
-    monkeypatch.setattr(OneClassSVM, "decision_function", lambda self, x: np.full(len(x), -1.0))
+    monkeypatch.setattr("nadirfix.retrieval.fuse.decisions", lambda points, **_: np.full(len(points), -1.0))
     kept = agreeing(sets(1)[0], outlier_share=NU, keep_on_line=True)
     assert kept.tolist() == [True] + [False] * 9
+
+
+def any_sets(count: int) -> list[np.ndarray]:
+    """Two to twelve places: scattered, on the references' lattice (many of them twice), or in a cluster."""
+    rng = np.random.default_rng(4)
+    made = []
+    for i in range(count):
+        n = int(rng.integers(2, 13))
+        scattered, lattice = rng.normal(0, 100, (n, 2)), 65.0 * rng.integers(0, 4, (n, 2))
+        cluster = np.concatenate([rng.normal(0, 30, (n, 2)), rng.uniform(300, 900, (2, 2))])
+        made.append((scattered, lattice, cluster)[i % 3] + [0.0, 1.0 * i])
+    return [places for places in made if np.ptp(places, axis=0).any()]
+
+
+def test_the_machine_is_that_of_scikit_learn() -> None:
+    """Its kernel is in single precision, hence 1e-6; where no point carries the line it may lie anywhere."""
+    from sklearn.svm import OneClassSVM
+
+    compared = 0
+    for places in any_sets(150):
+        scaled = standardised(places)
+        machine = OneClassSVM(nu=NU, gamma="scale", tol=1e-10).fit(scaled)
+        carried = (machine.dual_coef_ < 1 - 1e-6).any()
+        found, wanted = decisions(scaled, outlier_share=NU), machine.decision_function(scaled)
+        shift = 0.0 if carried else (found - wanted).mean()
+        np.testing.assert_allclose(found - shift, wanted, atol=1e-6)
+        compared += carried
+    assert compared > 100
+
+
+@pytest.mark.parametrize("share", [0.05, 0.4, 0.5, 0.95])
+def test_the_machine_is_solved_to_the_last_digits(share: float) -> None:
+    """Conditions of the optimum: at most νn outside the line, at least νn on it or outside."""
+    for places in any_sets(60):
+        found = decisions(standardised(places), outlier_share=share)
+        n = len(places)
+        assert (found < -1e-9).sum() <= share * n + 1e-9
+        assert (found <= 1e-9).sum() >= share * n - 1e-9
 
 
 @pytest.mark.parametrize("places", sets(25))

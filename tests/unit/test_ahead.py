@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from nadirfix.ahead import cores, in_order
+from nadirfix.ahead import at_once, cores, in_order
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -59,3 +59,13 @@ def test_no_thread_is_left_behind_by_whoever_stops_listening() -> None:
 
 def test_there_is_at_least_one_core() -> None:
     assert cores() >= 1
+
+
+def test_what_is_done_meanwhile_is_done_after_the_block_and_its_faults_are_heard() -> None:
+    done: list[str] = []
+    with at_once(lambda: done.append("first"), lambda: done.append("second")):
+        pass
+    assert sorted(done) == ["first", "second"]
+    with pytest.raises(ZeroDivisionError), at_once(lambda: 1 // 0):
+        done.append("block")
+    assert done[-1] == "block"

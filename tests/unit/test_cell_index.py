@@ -39,7 +39,7 @@ def tables(order: ClassOrder) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def index(tables: list[np.ndarray], tmp_path_factory: pytest.TempPathFactory) -> CellIndex:
-    folder = tmp_path_factory.mktemp("graphs")
+    folder = tmp_path_factory.mktemp("sketches")
     files = [folder / name for name in index_names(len(tables))]
     for table, file in zip(tables, files, strict=True):
         build_cell_index(table, file)
@@ -76,7 +76,7 @@ def test_a_head_without_angles_compares_with_all(order, tables, index) -> None:
     np.testing.assert_array_equal(found.cells, wanted.cells)
 
 
-def test_the_same_prototypes_become_the_same_graph(tables, tmp_path: Path) -> None:
+def test_the_same_prototypes_become_the_same_sketches(tables, tmp_path: Path) -> None:
     for name in ("a", "b"):
         build_cell_index(tables[0], tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

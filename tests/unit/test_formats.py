@@ -64,7 +64,10 @@ def test_lines_read_back_as_they_were() -> None:
 
 def test_csv_holds_the_flat_fields_in_order() -> None:
     table = list(csv.DictReader(io.StringIO(csv_text(records()))))
-    nested = ("altitude_classes", "candidates", "timings_ms", "footprint", "aircraft", "hypotheses")
+    nested = (
+        "altitude_classes", "altitude_sources", "candidates", "timings_ms", "footprint", "aircraft",
+        "hypotheses",
+    )  # fmt: skip
     flat = [k for k in fix().to_dict() if k not in nested]
     assert list(table[0]) == [*flat, "error_code", "error_message", "error_hint"]
     for name in ("lon", "lat", "easting_m", "northing_m", "altitude_m", "gsd_m", "heading_deg"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,8 @@ from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.crop import Canonical, canonical_crop, canonical_sheet
 from nadirfix.options_frame import VoteOptions
-from nadirfix.retrieval.hypotheses import Lookup, Scale, hypotheses
+from nadirfix.retrieval.frame import Frame, Lookup, Scale
+from nadirfix.retrieval.hypotheses import hypotheses, hypotheses_of_middle
 from nadirfix.types import Point, View
 from tests.ground import Ground
 
@@ -62,7 +63,7 @@ def test_a_photo_is_found_better_than_its_references_lie(lookup: Lookup, altitud
     truth = View(Point(GROUND.center[0] + 37.0, GROUND.center[1] - 61.0, 32633), altitude_m, 112.0)
     guesses = [Scale(CAMERA.gsd_m(1.5 * altitude_m), 0.5), Scale(CAMERA.gsd_m(1.04 * altitude_m), 0.5)]
     options = VoteOptions(place_m=20.0, retrieve=8)
-    found = hypotheses(photo(truth), CAMERA, guesses, lookup=lookup, options=options)
+    found = hypotheses(Frame(photo(truth), CAMERA, lookup), guesses, options)
     best = found[0].view
     off_m = best.center.distance_m(truth.center)
     print(f"{off_m:.1f} m, {best.heading_deg:.1f}°, {best.altitude_m:.0f} m")
@@ -82,12 +83,32 @@ def test_few_crops_are_enough_where_they_agree(lookup: Lookup) -> None:
     scales = [Scale(CAMERA.gsd_m(300.0), 0.8), Scale(CAMERA.gsd_m(550.0), 0.2)]
     few = {"first_crops": 9, "crops": 25, "looks": 0}
     sure = VoteOptions(place_m=20.0, retrieve=4, temperature=0.01, sure=0.25, **few)
-    hypotheses(photo(truth), CAMERA, scales, lookup=counting, options=sure)
+    hypotheses(Frame(photo(truth), CAMERA, counting), scales, sure)
     assert asked == [9]
     asked.clear()
     noise = np.random.default_rng(0).integers(0, 255, (384, 512, 3)).astype(np.uint8)
-    hypotheses(noise, CAMERA, scales, lookup=counting, options=sure)
-    assert asked == [9, 16, 25]
+    hypotheses(Frame(noise, CAMERA, counting), scales, sure)
+    assert asked == [9, 16 - 4 + 25], "all altitudes at once, and not the four corners a second time"
+
+
+def test_the_middle_is_asked_for_nothing_and_never_described_again(lookup: Lookup) -> None:
+    described_px: list[np.ndarray] = []
+
+    def counted(pictures: np.ndarray) -> np.ndarray:
+        described_px.extend(pictures)
+        return described(pictures)
+
+    truth = View(Point(GROUND.center[0] + 5.0, GROUND.center[1] + 3.0, 32633), 300.0, 60.0)
+    scale, options = Scale(CAMERA.gsd_m(300.0), 1.0), VoteOptions(place_m=20.0, retrieve=4, looks=0)
+    frame = Frame(photo(truth), CAMERA, replace(lookup, describe=counted))
+    size = {"width_px": SIZE, "height_px": SIZE}
+    middle = canonical_crop(photo(truth), CAMERA, scale.gsd_m, CANONICAL, **size)
+    frame.remember_middle(scale.gsd_m, described(middle.pixels[None])[0])
+    best = hypotheses_of_middle(frame, scale, options)[0].view
+    assert described_px == []
+    assert best.center.distance_m(truth.center) < STRIDE_M
+    frame.votes([scale], options, crops=9)
+    assert len(described_px) == 8
 
 
 def test_a_scale_the_votes_agree_on_is_looked_at_once_more(lookup: Lookup) -> None:
@@ -96,8 +117,8 @@ def test_a_scale_the_votes_agree_on_is_looked_at_once_more(lookup: Lookup) -> No
     wrong = [Scale(CAMERA.gsd_m(390.0), 1.0)]
     views = []
     for looks in (0, 2):
-        options = VoteOptions(place_m=20.0, retrieve=8, looks=looks, sure=1.0)
-        views.append(hypotheses(photo(truth), CAMERA, wrong, lookup=lookup, options=options)[0].view)
+        options = VoteOptions(place_m=20.0, retrieve=8, crops=16, looks=looks, sure=1.0)
+        views.append(hypotheses(Frame(photo(truth), CAMERA, lookup), wrong, options)[0].view)
     off = [abs(view.altitude_m / 300.0 - 1) for view in views]
     print(f"scale off by {100 * off[0]:.1f} %, then by {100 * off[1]:.1f} %")
     assert off[1] < 0.04 and off[1] < off[0]
@@ -158,3 +179,21 @@ def test_a_photo_from_the_canonical_altitude_is_one_crop() -> None:
         )
         crops, middles = sheet.crops(5)
         assert len(crops) == 1 and np.abs(middles).max() < 8.1
+
+
+def test_the_frame_is_asked_at_the_altitudes_its_middle_speaks_for(lookup: Lookup) -> None:
+    """Nine altitudes, of which the fourth is right and not the likeliest: all middles, then few frames."""
+    asked: list[int] = []
+
+    def counted(pictures: np.ndarray) -> np.ndarray:
+        asked.append(len(pictures))
+        return described(pictures)
+
+    truth = View(Point(GROUND.center[0] - 33.0, GROUND.center[1] + 18.0, 32633), 260.0, 30.0)
+    altitudes = [260.0 * 1.2**k for k in range(-3, 6)]
+    scales = [Scale(CAMERA.gsd_m(a), 0.2 if a > 500 else 0.05) for a in altitudes]
+    options = VoteOptions(place_m=20.0, retrieve=6, sure=2.0, promising=2)
+    found = hypotheses(Frame(photo(truth), CAMERA, replace(lookup, describe=counted)), scales, options)
+    assert asked[0] == 9 and len(asked) == 2 and asked[1] <= 2 * options.crops
+    best = found[0].view
+    assert best.center.distance_m(truth.center) < 20 and best.altitude_m == pytest.approx(260.0, rel=0.12)

@@ -109,3 +109,13 @@ def test_many_at_once_are_the_same_as_one_by_one(index: ReferenceIndex) -> None:
         wanted, distances = index.search(query, None, 7)
         assert found.tolist() == wanted.tolist()
         assert np.sqrt(2 - 2 * cosine) == pytest.approx(distances, abs=1e-3)
+
+
+def test_of_equals_the_earlier_row_comes_first_however_many_there_are() -> None:
+    table = np.zeros((60, 4), np.float16)
+    table[:, 0] = 1
+    table[[5, 50]] = 0, 1, 0, 0
+    both = ReferenceIndex(table, [0, 60])
+    rows, cosines = both.nearest(np.array([[1, 0, 0, 0], [0, 1, 0, 0]], np.float32), 4)
+    assert rows.tolist() == [[0, 1, 2, 3], [5, 50, 0, 1]]
+    assert cosines.tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,9 @@ import pytest
 from nadirfix.options import RECIPES
 from nadirfix.runtime import NetworkFiles, load_fastest
 from nadirfix.runtime.onnx import OnnxNetwork
-from nadirfix.runtime.probe import fastest_way, same_best
+from nadirfix.runtime.probe import _preferred, fastest_way, same_best
 from nadirfix.runtime.shipped import shipped_network
-from nadirfix.runtime.ways import Way, cache_file, possible_ways, remembered_way
+from nadirfix.runtime.ways import Way, _version, cache_file, possible_ways, remember, remembered_way
 
 
 @pytest.fixture
@@ -123,3 +124,39 @@ def test_of_scores_only_the_best_counts() -> None:
     assert same_best(wanted * [1, 1, 1.4], wanted) == 1.0
     assert same_best(wanted * [1, 1, 1.6], wanted) == 0.5
     assert same_best(wanted[:1], wanted) == -1.0
+
+
+def test_for_a_few_pictures_what_opens_soonest_is_chosen(files: NetworkFiles) -> None:
+    def about(open_ms: float, median_ms: float, *, sound: bool = True) -> dict[str, object]:
+        return {"open_ms": open_ms, "median_ms": median_ms, "sound": sound}
+
+    quick, slow = Way(), Way(precision="eight_bit")
+    remember(files, slow, {quick.name: about(50, 20), slow.name: about(500, 10)})
+    assert remembered_way(files) == slow
+    assert remembered_way(files, looks=1) == quick
+    assert remembered_way(files, looks=44) == quick and remembered_way(files, looks=46) == slow
+    remember(files, quick, {quick.name: about(50, 20), slow.name: about(1, 1, sound=False)})
+    assert remembered_way(files, looks=1000) == quick, "what says something else is never chosen"
+    remember(files, slow, {quick.name: {"median_ms": 20}, slow.name: {"median_ms": 10}})
+    assert remembered_way(files, looks=1) == slow, "a cache of an earlier release"
+
+
+def test_opening_is_measured_with_the_rest(files: NetworkFiles, examples: np.ndarray) -> None:
+    fastest_way(files, examples, ways=[Way()])
+    told = measured(files)["onnxruntime single"]
+    assert told["sound"] and told["open_ms"] > 0
+
+
+def test_of_the_nearly_fastest_the_likest_is_chosen() -> None:
+    """Half precision costs hardly more than eight bits on some processors, and changes far less."""
+    eight, half, single = Way(precision="eight_bit"), Way("openvino", "bfloat16"), Way()
+    assert _preferred([(eight, 12.0, 0.9985), (half, 13.9, 0.9999), (single, 29.0, 1.0)]) == half
+    assert _preferred([(eight, 12.0, 0.9985), (half, 15.1, 0.9999), (single, 29.0, 1.0)]) == eight
+    assert _preferred([(single, 12.0, 1.0), (half, 11.0, 1.0)]) == half, "equally alike: the faster"
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "numpy", "openvino"])
+def test_versions_are_those_python_tells(name: str) -> None:
+    pytest.importorskip(name)
+    assert _version(name) == metadata.version(name)
+    assert _version("no_such_library") is None

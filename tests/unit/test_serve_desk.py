@@ -13,6 +13,10 @@ pytest.importorskip("fastapi")
 from nadirfix.errors import ServiceError
 from nadirfix.serve.body import Ledger
 from nadirfix.serve.desk import Busy, ClientGone, Desk
+from nadirfix.serve.options import Pace
+
+#: A queue that counts and reckons nothing.
+COUNTED = Pace(deviations=0.0)
 
 
 def test_answers_come_back_and_faults_too() -> None:
@@ -36,7 +40,7 @@ def test_the_queue_never_grows_beyond_its_size() -> None:
         return await asyncio.gather(*asked, return_exceptions=True)
 
     gate, at_work, most = threading.Event(), [], []
-    desk = Desk(capacity=3)
+    desk = Desk(capacity=3, pace=COUNTED)
 
     def work() -> int:
         at_work.append(1)
@@ -58,7 +62,7 @@ def test_the_refused_are_told_to_come_one_after_another() -> None:
             await desk.ask(lambda: time.sleep(0.05), patience_s=5)
         holders = [asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20)) for _ in range(10)]
         await asyncio.sleep(0)
-        usual_s.append(desk.usual_s)
+        usual_s.append(desk.gate.reckoning.usual_s)
         waits = []
         for _ in range(200):
             with pytest.raises(Busy) as refusal, desk.seat():
@@ -69,7 +73,7 @@ def test_the_refused_are_told_to_come_one_after_another() -> None:
         return waits
 
     usual_s: list[float] = []
-    gate, desk = threading.Event(), Desk(capacity=10)
+    gate, desk = threading.Event(), Desk(capacity=10, pace=COUNTED)
     waits = asyncio.run(story())
     queue_s = 10 * usual_s[0]
     assert waits == sorted(waits) and waits[0] == 1
@@ -89,7 +93,7 @@ def test_what_takes_too_long_is_given_up_and_never_begun() -> None:
         await first
 
     begun: list[int] = []
-    gate, desk = threading.Event(), Desk(capacity=5)
+    gate, desk = threading.Event(), Desk(capacity=5, pace=COUNTED)
     asyncio.run(story())
     assert desk.stop(5)
     assert not begun and desk.taken == 0 and desk.at_work_s == 0
@@ -107,7 +111,7 @@ def test_a_client_that_hangs_up_frees_its_place() -> None:
         await first
 
     begun: list[int] = []
-    gate, desk = threading.Event(), Desk(capacity=5)
+    gate, desk = threading.Event(), Desk(capacity=5, pace=COUNTED)
     asyncio.run(story())
     assert desk.stop(5)
     assert not begun
@@ -123,7 +127,7 @@ def test_stopping_finishes_what_was_taken_and_takes_nothing_new() -> None:
         assert refusal.value.code == "service.stopping"
         await asyncio.gather(*asked)
 
-    desk = Desk(capacity=5)
+    desk = Desk(capacity=5, pace=COUNTED)
     asyncio.run(story())
 
 
@@ -153,3 +157,39 @@ def test_the_ledger_refuses_what_is_too_much_and_forgets_what_is_settled() -> No
         account.give(10)
         assert ledger.held_bytes == 50
     assert ledger.held_bytes == 0
+
+
+def test_who_was_let_in_first_has_the_first_turn_however_long_the_photo_takes_to_come() -> None:
+    async def story() -> list[str]:
+        done: list[str] = []
+        at_work = asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20))
+        await asyncio.sleep(0.05)
+        with desk.seat() as early, desk.seat() as late:
+            second = asyncio.create_task(desk.ask(lambda: done.append("late"), patience_s=20, seat=late))
+            await asyncio.sleep(0.05)
+            first = asyncio.create_task(desk.ask(lambda: done.append("early"), patience_s=20, seat=early))
+            await asyncio.sleep(0.05)
+            gate.set()
+            await asyncio.gather(at_work, first, second)
+        return done
+
+    gate, desk = threading.Event(), Desk(capacity=5, pace=COUNTED)
+    assert asyncio.run(story()) == ["early", "late"]
+    assert desk.stop(5)
+
+
+def test_what_the_gate_tells_is_what_it_goes_by() -> None:
+    async def story() -> None:
+        for _ in range(20):
+            await desk.ask(lambda: time.sleep(0.02), patience_s=5)
+        told = desk.gate.reckoning
+        assert told.usual_s == pytest.approx(0.02, rel=0.5)
+        assert desk.gate.expected_s == pytest.approx(told.usual_s)
+        with desk.seat():
+            assert desk.gate.expected_s == pytest.approx(2 * told.usual_s)
+        assert desk.gate.bound_s == pytest.approx(16 * told.usual_s)
+        assert told.sure_s(desk.gate.places, Pace().deviations) <= desk.gate.bound_s
+
+    desk = Desk(capacity=16)
+    asyncio.run(story())
+    assert desk.stop(5)

@@ -109,7 +109,7 @@ def test_work_nobody_waits_for_is_forgotten_with_all_it_holds() -> None:
         gate.set()
         await first
 
-    gate, desk = threading.Event(), Desk(capacity=5)
+    gate, desk = threading.Event(), Desk(capacity=5, pace=Pace(deviations=0.0))
     asyncio.run(story())
     assert desk.stop(5)
 
@@ -362,6 +362,18 @@ def test_methods_made_up_by_clients_are_counted_as_one(bundle: Any) -> None:
         client.request(f"MADE{number}", "/healthz")
     text = client.get("/metrics").text
     assert "MADE" not in text and 'method="other"' in text
+
+
+def test_metrics_tell_the_wait_the_queue_goes_by(bundle: Any) -> None:
+    options = ServeOptions(queue=16, pace=Pace(first_guess_s=0.5, first_spread=0.5))
+    text = TestClient(create_app(bundle, options, place=FakePlace()), base_url=LOCAL).get("/metrics").text
+    told = dict(
+        line.split(" ") for line in text.splitlines() if line.startswith("nadirfix_") and "{" not in line
+    )
+    assert float(told["nadirfix_wait_seconds_expected"]) == 0.5
+    assert float(told["nadirfix_wait_seconds_bound"]) == 8.0
+    assert 2 <= float(told["nadirfix_queue_places"]) < 16
+    assert float(told["nadirfix_photo_seconds_spread"]) == 0.5
 
 
 def test_a_map_that_a_token_may_guard_is_kept_by_nobody_between(bundle: Any) -> None:

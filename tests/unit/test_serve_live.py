@@ -15,7 +15,7 @@ pytest.importorskip("fastapi")
 
 import httpx
 
-from nadirfix.serve.options import ServeOptions
+from nadirfix.serve.options import Pace, ServeOptions
 from tests.serving import (
     FakePlace,
     Gate,
@@ -51,7 +51,10 @@ def waiting(service: Running) -> int:
 def test_a_full_queue_is_429_and_nothing_piles_up(bundle: Any) -> None:
     gate = Gate()
     place = FakePlace(gate)
-    with running(bundle, ServeOptions(queue=3), place) as service, ThreadPoolExecutor(20) as pool:
+    with (
+        running(bundle, ServeOptions(queue=3, pace=Pace(deviations=0.0)), place) as service,
+        ThreadPoolExecutor(20) as pool,
+    ):
         first = [pool.submit(post, service) for _ in range(3)]
         until(lambda: waiting(service) == 3)
         refused = [f.result() for f in [pool.submit(post, service) for _ in range(20)]]
@@ -126,7 +129,10 @@ def test_a_client_that_hangs_up_frees_its_place(bundle: Any) -> None:
 def test_a_graceful_stop_finishes_what_was_taken(bundle: Any) -> None:
     gate = Gate()
     place = FakePlace(gate)
-    with ThreadPoolExecutor(8) as pool, running(bundle, ServeOptions(queue=5), place) as service:
+    with (
+        ThreadPoolExecutor(8) as pool,
+        running(bundle, ServeOptions(queue=5, pace=Pace(deviations=0.0)), place) as service,
+    ):
         taken = [pool.submit(post, service) for _ in range(5)]
         until(lambda: waiting(service) == 5)
         service.stop()

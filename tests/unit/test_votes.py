@@ -7,7 +7,7 @@ import pytest
 
 from nadirfix.camera import Camera
 from nadirfix.options_frame import VoteOptions
-from nadirfix.retrieval.votes import Votes, hypotheses_from, shares_of
+from nadirfix.retrieval.votes import Votes, _Kinship, hypotheses_from, shares_of
 from nadirfix.types import Point, View
 
 CAMERA = Camera(2048, 1536, 1200.0, 1200.0)
@@ -131,3 +131,20 @@ def test_a_crop_s_votes_are_one_together_and_the_likest_counts_most() -> None:
     assert shares.sum(axis=1) == pytest.approx([1, 1])
     assert shares[0, 0] / shares[0, 1] == pytest.approx(np.exp(2))
     assert shares[1] == pytest.approx([1 / 3] * 3)
+
+
+def test_kinship_of_near_pairs_is_that_of_all_pairs() -> None:
+    """Against the definition, written out for every pair."""
+    votes = joined(said(TRUTH, crops=3), noise(40))
+    kin = _Kinship.among(votes, OPTIONS)
+    found = np.stack([kin.to(i) for i in range(len(votes))])
+    east, north = votes.centers()
+    spread = OPTIONS.place_m**2 + (votes.reach_m * np.radians(OPTIONS.turn_deg)) ** 2
+    away = (east[:, None] - east) ** 2 + (north[:, None] - north) ** 2
+    turn = (votes.heading_deg[:, None] - votes.heading_deg + 180) % 360 - 180
+    scale = np.log(votes.gsd_m[:, None] / votes.gsd_m) / OPTIONS.scale
+    wanted = np.exp(
+        -0.5 * (away / (spread[:, None] + spread) + (turn / (2 * OPTIONS.turn_deg)) ** 2 + scale**2)
+    )
+    np.testing.assert_allclose(found, wanted, atol=1.1e-4)
+    assert np.count_nonzero(found) < 0.7 * found.size, "most pairs are never worked out"

@@ -11,7 +11,7 @@ from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Fix, Hypothesis, View
 from nadirfix.verify.answer import verified_fix
 from nadirfix.verify.compare import Comparison
-from nadirfix.verify.decide import Verdict, decide
+from nadirfix.verify.decide import Verdict, Wave, decide
 from nadirfix.verify.features import Detector
 from tests.places import CAMERA, other_place, photo_from, place, view_of
 
@@ -33,8 +33,8 @@ def turn_deg(a: View, b: View) -> float:
 
 
 def verdict(pixels: np.ndarray, detector: Detector, *views: View, ground: Texture | None = None) -> Verdict:
-    hypotheses = [Hypothesis(view, -float(i)) for i, view in enumerate(views)]
-    return decide(hypotheses, comparison(pixels, detector, ground=ground), OPTIONS)
+    wave = Wave([Hypothesis(view, 1.0) for view in views])
+    return decide([wave], comparison(pixels, detector, ground=ground), OPTIONS)
 
 
 @pytest.mark.parametrize(("altitude_m", "scale"), [(110.0, 0.9), (150.0, 1.1), (230.0, 0.88)])

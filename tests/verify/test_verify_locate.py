@@ -17,7 +17,7 @@ from nadirfix.formats import geojson
 from nadirfix.image.crop import Canonical
 from nadirfix.online import locate
 from nadirfix.options import RECIPES, LocateOptions
-from nadirfix.retrieval.hypotheses import Lookup
+from nadirfix.retrieval.frame import Lookup
 from nadirfix.types import View
 from nadirfix.verify.features import Detector
 from tests.places import CAMERA, other_place, photo_from, place, view_of

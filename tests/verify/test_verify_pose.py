@@ -154,3 +154,37 @@ def test_radius_never_ends_at_nothing_and_the_aircraft_is_less_sure_than_the_fra
     centre_m2 = centre_covariance_m2(sighting, trust, map_gsd_m=0.5)
     assert radius95_m(centre_m2) > 0.5
     assert radius95_m(aircraft_covariance_m2(sighting, centre_m2, trust)) > radius95_m(centre_m2)
+
+
+def test_points_that_err_alone_say_nothing_of_a_warp() -> None:
+    rng = np.random.default_rng(5)
+    seen = [_together(rng, warp_m=0.0) for _ in range(20)]
+    assert np.median(seen) < 0.06, "0.3 m of scatter over 300 points"
+
+
+@pytest.mark.parametrize("warp_m", [0.5, 1.5])
+def test_a_warp_is_told_by_points_that_err_together(warp_m: float) -> None:
+    """Waves of half a frame: what a fit of one view cannot follow is left in the means of blocks."""
+    rng = np.random.default_rng(6)
+    seen = [_together(rng, warp_m=warp_m) for _ in range(20)]
+    assert 0.4 * warp_m < np.median(seen) < 1.0 * warp_m
+
+
+def _together(rng: np.random.Generator, *, warp_m: float) -> float:
+    points = pixels(300, rng)
+    phase = rng.uniform(0, 2 * np.pi, 2)
+    waves = np.cos(2 * np.pi * points[:, ::-1] / (np.array(SIZE[::-1]) / 2) + phase)
+    seen = places(view(), points) + rng.normal(0, 0.3, (300, 2)) + warp_m * np.sqrt(2) * waves
+    return fitted(points, seen, view()).together_m
+
+
+def test_a_warp_widens_the_radius() -> None:
+    still, warped = (
+        Sighting(view(), 50, FittedView(view(), np.ones(40), np.eye(6) * 1e-4, together_m))
+        for together_m in (0.0, 2.0)
+    )
+    trust = TrustOptions(warp=1.5)
+    wider = centre_covariance_m2(warped, trust, map_gsd_m=0.5) - centre_covariance_m2(
+        still, trust, map_gsd_m=0.5
+    )
+    np.testing.assert_allclose(wider, (1.5 * 2.0) ** 2 * np.eye(2))

@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from nadirfix import confirm
-from nadirfix.options import LocateOptions
 from nadirfix.options_frame import VoteOptions
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.shot import Height
 from nadirfix.stopwatch import Stopwatch
-from nadirfix.types import AltitudeEstimate, Hypothesis, Point, View
+from nadirfix.types import AltitudeEstimate, Hypothesis, KnownAltitude, Point, View
 from nadirfix.verify import compare
 from nadirfix.verify.compare import Comparison
-from nadirfix.verify.decide import from_likely_to_all
+from nadirfix.verify.decide import from_middle_to_whole
 from nadirfix.verify.features import Detector
 from nadirfix.verify.match import Agreement, agreements
 from tests.places import CAMERA, photo_from, place, view_of
@@ -28,44 +27,50 @@ def hypothesis(number: int) -> Hypothesis:
     return Hypothesis(View(Point(500_000.0 + 1000 * number, 5_000_000.0, 32633), 200.0, 0.0), 0.1)
 
 
-def test_unlikely_altitudes_are_asked_last_and_only_when_it_comes_to_that() -> None:
-    asked: list[VoteOptions] = []
+class Asked:
+    """Remembers what it was asked, and has sixteen guesses each time."""
 
-    def voted(how: VoteOptions) -> list[Hypothesis]:
-        asked.append(how)
-        return [hypothesis(20 * len(asked) + i) for i in range(16)]
+    def __init__(self) -> None:
+        self.how: list[VoteOptions] = []
 
-    options = VerifyOptions(quick=2, likely=3, scales=9, scale_crops=4)
-    waves = from_likely_to_all(voted, VoteOptions(), options)
-    first = [next(waves) for _ in range(5)]
-    assert [h.view.center.east_m for h in first] == [520_000.0, 521_000.0, 540_000.0, 541_000.0, 542_000.0]
-    assert len(asked) == 2 and not any(how.even for how in asked)
-    next(waves)
-    assert asked[2].even and (asked[2].scales, asked[2].crops, asked[2].scale_share) == (9, 4, 1.0)
+    def of_middle(self, how: VoteOptions) -> list[Hypothesis]:
+        return [hypothesis(i) for i in range(16)]
+
+    def voted(self, how: VoteOptions) -> list[Hypothesis]:
+        self.how.append(how)
+        return [hypothesis(20 * len(self.how) + i) for i in range(16)]
 
 
-def test_no_other_altitudes_where_none_are_allowed() -> None:
-    calls: list[VoteOptions] = []
-    list(from_likely_to_all(lambda how: calls.append(how) or [], VoteOptions(), VerifyOptions(scales=0)))
-    assert [how.even for how in calls] == [False, False]
+def test_the_whole_frame_is_asked_last_and_only_when_it_comes_to_that() -> None:
+    guess = Asked()
+    options = VerifyOptions(middle=2, ladder=2, whole=3)
+    waves = from_middle_to_whole(guess, VoteOptions(), options)
+    middle = next(waves)
+    assert (middle.hypotheses[0].view.center.east_m, middle.looks) == (500_000.0, 2)
+    assert not guess.how, "the middle has been described already; nothing more is asked before it failed"
+    ladder = next(waves)
+    assert (ladder.hypotheses[0].view.center.east_m, ladder.looks) == (520_000.0, 2)
+    assert [how.crops for how in guess.how] == [1], "its middle at every altitude"
+    whole = next(waves)
+    assert (whole.hypotheses[0].view.center.east_m, whole.looks) == (540_000.0, 3)
+    assert [how.crops for how in guess.how] == [1, VoteOptions().crops]
+    assert all(how.sure > 1 for how in guess.how), "the map has said no to what few crops are sure of"
 
 
-def test_all_altitudes_count_alike_and_reach_from_the_lowest_to_the_highest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_altitudes_reach_from_the_lowest_to_the_highest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even where the estimate is all but certain of one class."""
     seen: list[Any] = []
-    monkeypatch.setattr(confirm, "hypotheses", lambda _p, _c, scales, **_: seen.extend(scales) or [])
+    monkeypatch.setattr(confirm, "hypotheses", lambda _f, scales, _o: seen.extend(scales) or [])
     centers = np.arange(125.0, 700.0, 50.0)
     sure = np.where(centers == 675.0, 0.989, 0.001)
     height = Height(altitude_m=675.0, gsd_m=1.0, estimate=AltitudeEstimate(675.0, sure, centers))
     shot = SimpleNamespace(pixels=None, camera=CAMERA)
-    every = VoteOptions(scales=VerifyOptions().scales, scale_share=1.0, even=True)
-    confirm._voted(shot, height, SimpleNamespace(lookup=None), every)
+    bundle = SimpleNamespace(lookup=None, describe=lambda embedding: embedding)
+    confirm._Guesses(shot, height, bundle, np.ones(4, np.float32), Stopwatch()).voted(VoteOptions())
     altitudes = sorted(CAMERA.altitude_m(scale.gsd_m) for scale in seen)
     assert altitudes[0] < 125.0 and altitudes[-1] > 600.0
     assert max(np.diff(np.log(altitudes))) < 2.6 * 0.09  # no gap wider than what two windows bear
-    assert {round(scale.share, 12) for scale in seen} == {round(1 / len(seen), 12)}
+    assert seen[0].gsd_m == pytest.approx(CAMERA.gsd_m(675.0), rel=0.06) and seen[0].share > 0.4
 
 
 def test_a_movement_nobody_meant_gives_way_to_a_similarity(
@@ -89,19 +94,11 @@ def test_a_movement_nobody_meant_gives_way_to_a_similarity(
     assert seen.view.center.distance_m(truth.center) < 1.0
 
 
-@pytest.mark.parametrize(("estimated", "scales"), [(True, VerifyOptions().scales), (False, 0)])
-def test_an_altitude_that_was_given_is_not_doubted(
-    estimated: bool, scales: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    allowed: list[int] = []
-    monkeypatch.setattr(
-        confirm, "from_likely_to_all", lambda _v, _o, options: allowed.append(options.scales) or []
-    )
-    monkeypatch.setattr(confirm, "decide", lambda *_: None)
-    monkeypatch.setattr(confirm, "verified_fix", lambda *_, **__: SimpleNamespace(verified=False))
-    estimate = AltitudeEstimate(125.0, np.ones(1), np.array([125.0])) if estimated else None
-    bundle = SimpleNamespace(texture=place(), described=False, matcher=lambda _features: object())
+def test_an_altitude_that_was_given_is_not_doubted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(confirm, "hypotheses", lambda _f, scales, _o: asked.append(scales) or [])
+    height = Height(altitude_m=125.0, gsd_m=CAMERA.gsd_m(125.0), known=(KnownAltitude(125.0, 0.0),))
     shot = SimpleNamespace(pixels=None, camera=CAMERA)
-    height = Height(altitude_m=125.0, gsd_m=0.1, estimate=estimate)
-    confirm.confirmed(Any, shot, height, bundle, options=LocateOptions(), watch=Stopwatch())
-    assert allowed == [scales]
+    bundle = SimpleNamespace(lookup=None, describe=lambda embedding: embedding)
+    confirm._Guesses(shot, height, bundle, np.ones(4, np.float32), Stopwatch()).voted(VoteOptions())
+    assert [[scale.gsd_m for scale in scales] for scales in asked] == [[CAMERA.gsd_m(125.0)]]

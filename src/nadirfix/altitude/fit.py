@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nadirfix.ahead import cores, in_order
 from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.altitude.scores import scores_of
 from nadirfix.camera import Camera
 from nadirfix.errors import MapError
 from nadirfix.geo.render import filled
@@ -105,11 +106,6 @@ def fit_directions(vectors: Floats, labels: Ints, classes: int, *, penalty: floa
         weight, intercept = np.vstack([-weight, weight]) / 2, np.concatenate([-intercept, intercept]) / 2
     rows[present] = np.column_stack([weight, intercept])
     return rows
-
-
-def scores_of(vectors: Floats, rows: Floats) -> Floats:
-    """The score of every class for each embedding."""
-    return np.asarray(vectors @ rows[:, :-1].T + rows[:, -1], np.float32)
 
 
 class Looks:

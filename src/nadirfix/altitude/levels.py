@@ -6,6 +6,7 @@ a photo is looked at from: as many as it takes to hold most of the probability.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,30 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.options_frame import VoteOptions
-from nadirfix.types import AltitudeEstimate
+from nadirfix.types import AltitudeEstimate, KnownAltitude
 
-__all__ = ["KnownAltitude", "Level", "likely_altitudes", "soft_altitude_m"]
+__all__ = ["Level", "likely_altitudes", "seen_altitude", "soft_altitude_m"]
 
 Floats = NDArray[np.float64]
 
 #: Altitudes are compared on steps of this much, relatively: far finer than a level is wide.
 _STEP = 0.01
-#: Even a class without a vote may be it: the share of belief that is spread evenly.
-_DOUBT = 0.01
 #: A level stands for altitudes this much higher or lower: what descriptors bear.
 _HALF_WIDTH = 0.09
-
-
-@dataclass(frozen=True, slots=True)
-class KnownAltitude:
-    """An altitude above ground that was told, and its standard deviation."""
-
-    altitude_m: float
-    sigma_m: float
-
-    def __post_init__(self) -> None:
-        if not (self.altitude_m > 0 and self.sigma_m >= 0):
-            raise ValueError("a known altitude is above 0 m and has a deviation of at least 0 m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +42,7 @@ def likely_altitudes(
     if exact:
         return [Level(min(exact, key=lambda k: k.sigma_m).altitude_m, 1.0)]
     steps = _steps(estimate, known)
-    belief = np.ones(len(steps)) if estimate is None else _from_classes(steps, estimate)
+    belief = np.ones(len(steps)) if estimate is None else _from_classes(steps, estimate, options.doubt)
     for source in known:
         belief = belief * np.exp(-0.5 * ((np.exp(steps) - source.altitude_m) / source.sigma_m) ** 2)
     return _levels(steps, belief / belief.sum(), options)
@@ -64,6 +51,13 @@ def likely_altitudes(
 def soft_altitude_m(estimate: AltitudeEstimate) -> float:
     """The altitude to be expected from all classes together, beside the published winner's middle."""
     return float(estimate.probabilities @ estimate.centers_m)
+
+
+def seen_altitude(estimate: AltitudeEstimate) -> KnownAltitude:
+    """What the picture says as one number with its deviation, to be told beside what others say."""
+    mean_m = soft_altitude_m(estimate)
+    spread_m2 = float(estimate.probabilities @ (estimate.centers_m - mean_m) ** 2)
+    return KnownAltitude(mean_m, math.sqrt(spread_m2), "picture")
 
 
 def _steps(estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude]) -> Floats:
@@ -79,26 +73,29 @@ def _steps(estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude]) ->
     return np.linspace(low, high, max(2, round((high - low) / _STEP)))
 
 
-def _from_classes(steps: Floats, estimate: AltitudeEstimate) -> Floats:
-    """What the classes say of each altitude: every class a bell as wide as itself, and a little doubt."""
+def _from_classes(steps: Floats, estimate: AltitudeEstimate, doubt: float) -> Floats:
+    """What the classes say of each altitude: every class a bell as wide as itself, and some doubt."""
     centers = estimate.centers_m
     width = np.gradient(centers) / 2 if len(centers) > 1 else centers / 10
     bells = np.exp(-0.5 * ((np.exp(steps)[:, None] - centers) / width) ** 2) / width
     said = (bells * np.exp(steps)[:, None]) @ estimate.probabilities
-    return np.asarray((1 - _DOUBT) * said / said.sum() + _DOUBT / len(steps), np.float64)
+    return np.asarray((1 - doubt) * said / said.sum() + doubt / len(steps), np.float64)
 
 
 def _levels(steps: Floats, belief: Floats, options: VoteOptions) -> list[Level]:
-    """Windows that hold most of the belief, one after the other, until enough of it is held."""
-    found: list[Level] = []
-    left = belief.copy()
-    while len(found) < options.scales and sum(level.share for level in found) < options.scale_share:
-        inside = np.abs(steps[:, None] - steps[None, :]) <= _HALF_WIDTH
-        held = inside @ left
-        best = int(np.argmax(held))
-        if held[best] <= 0:
-            break
-        middle = float((inside[best] * left) @ steps / held[best])
-        found.append(Level(float(np.exp(middle)), float(held[best])))
-        left = np.where(inside[best], 0.0, left)
-    return found
+    """The window that holds most of the belief and its neighbours all along the range, the likeliest first.
+
+    No altitude lies farther from a level than half a window; levels are left out when enough is held.
+    """
+    inside = np.abs(steps[:, None] - steps[None, :]) <= _HALF_WIDTH
+    best = inside[int(np.argmax(inside @ belief))]
+    rung = np.rint((steps - (best * belief) @ steps / (best @ belief)) / (2 * _HALF_WIDTH)).astype(int)
+    found = []
+    for one in np.unique(rung):
+        held = float(belief[rung == one].sum())
+        if held > 0:
+            middle = float(belief[rung == one] @ steps[rung == one]) / held
+            found.append(Level(float(np.exp(middle)), held))
+    found.sort(key=lambda level: -level.share)
+    enough = np.cumsum([0.0] + [level.share for level in found])[:-1] < options.scale_share
+    return [level for level, wanted in zip(found, enough, strict=True) if wanted][: options.scales]

@@ -27,7 +27,7 @@ from nadirfix.image.crop import Canonical
 from nadirfix.nn.probability import unit
 from nadirfix.options import HeadOptions, RenderOptions
 from nadirfix.output import Progress, atomic_file, output_errors
-from nadirfix.place.cell_index import MANY_CELLS, MOST_CELLS, build_cell_index, index_names
+from nadirfix.place.cell_index import MANY_CELLS, build_cell_index, index_names
 from nadirfix.retrieval.whiten import Projection
 from nadirfix.runtime import Network
 from nadirfix.types import Point, View
@@ -148,7 +148,7 @@ def mean_directions(descriptors: Halves, references: References) -> Halves:
 
 def index_cells(work: Work, order: ClassOrder, head: HeadOptions) -> None:
     """Where there are very many cells, write what finds the likeliest without comparing with all of them."""
-    if not MANY_CELLS <= len(order) <= MOST_CELLS or head.kind == "ce":
+    if len(order) < MANY_CELLS or head.kind == "ce":
         return
     prototypes = np.load(work.part(parts.PROTOTYPES), mmap_mode="r", allow_pickle=False)
     tables = np.split(prototypes, np.cumsum(order.sizes)[:-1])

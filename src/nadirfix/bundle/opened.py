@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.ahead import at_once
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.altitude.fit import scores_of
+from nadirfix.altitude.scores import scores_of
 from nadirfix.bundle import parts
 from nadirfix.bundle.recipes import recipe_from_manifest
 from nadirfix.bundle.references import References, read_references
@@ -28,11 +32,16 @@ from nadirfix.runtime import Network, NetworkFiles, load_fastest
 
 if TYPE_CHECKING:
     from nadirfix.geo.texture import Texture
-    from nadirfix.retrieval.hypotheses import Lookup
+    from nadirfix.retrieval.frame import Lookup
     from nadirfix.retrieval.index import ReferenceIndex
     from nadirfix.verify.features import Detector
 
 __all__ = ["Bundle"]
+
+#: About so many crops of a photo are described where its whole frame votes.
+_CROPS = 32
+#: Crops of a photo that are described at a time.
+_TOGETHER = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +57,15 @@ class Bundle:
     grid: Grid
     order: ClassOrder
     threads: int = 0
+    photos: int | None = None
 
     @classmethod
-    def load(cls, path: Path | str, *, threads: int = 0) -> Bundle:
+    def load(cls, path: Path | str, *, threads: int = 0, photos: int | None = None) -> Bundle:
         """Open a bundle; checks its version and that every part is there and as long as it should be.
 
         Networks run on so many threads, 0 being one per core: right for one photo at a time. Who places a
-        photo on every core at once gives each of them one.
+        photo on every core at once gives each of them one. Who knows how many photos there are says so: for
+        a few, what is quick to open is chosen before what is quick to run.
         """
         folder = Path(path)
         manifest = parts.read_manifest(folder)
@@ -71,6 +82,7 @@ class Bundle:
             grid=Grid.from_dict(manifest["grid"]),
             order=ClassOrder.from_dict(manifest["classes"]),
             threads=threads,
+            photos=photos,
         )
 
     @classmethod
@@ -95,7 +107,7 @@ class Bundle:
     @cached_property
     def altitude_network(self) -> Network:
         """From the spectrum of a photo to a score for every altitude class, or to what they are made of."""
-        return load_fastest(self.network_files(parts.ALTITUDE), threads=self.threads)
+        return load_fastest(self.network_files(parts.ALTITUDE), threads=self.threads, looks=self.photos)
 
     @cached_property
     def altitude_classes(self) -> NDArray[np.float32] | None:
@@ -112,7 +124,17 @@ class Bundle:
     @cached_property
     def place_network(self) -> Network:
         """From a photo at canonical scale to its raw embedding."""
-        return load_fastest(self.network_files(parts.PLACE), threads=self.threads)
+        looks = self.photos and self.photos * (_CROPS if self.described or self.matcher_name else 1)
+        return load_fastest(self.network_files(parts.PLACE), threads=self.threads, looks=looks)
+
+    def networks_opening(self, *, altitude: bool, matcher: bool) -> AbstractContextManager[None]:
+        """Open networks while the block does something else: reading them takes no Python."""
+        wanted: list[Callable[[], object]] = [lambda: self.place_network]
+        if altitude:
+            wanted.append(lambda: self.altitude_network)
+        if matcher and self.matcher_name == "xfeat":
+            wanted.append(lambda: self._matcher_network)
+        return at_once(*wanted)
 
     @cached_property
     def prototypes(self) -> NDArray[np.float16]:
@@ -175,17 +197,28 @@ class Bundle:
     @cached_property
     def lookup(self) -> Lookup:
         """What it takes to let a whole frame vote for where it lies."""
-        from nadirfix.retrieval.hypotheses import Lookup
+        from nadirfix.retrieval.frame import Lookup
 
         size = self.recipe.place_network
         return Lookup(
             canonical=self.canonical,
             crop_px=(size.width_px, size.height_px),
-            describe=lambda crops: self.describe(self.place_network.run(np.moveaxis(crops, -1, 1))),
+            describe=self._described_crops,
             nearest=self.index.nearest,
             places=self.references,
             epsg=self.epsg,
         )
+
+    def _described_crops(self, crops: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Crops (rows, columns, RGB) as descriptors; a few at a time, and the last ones one by one.
+
+        Libraries prepare a network for each number of pictures anew, which takes longer than to run it.
+        """
+        planes = np.moveaxis(crops, -1, 1)
+        whole = len(planes) - len(planes) % _TOGETHER
+        cuts = [*range(0, whole, _TOGETHER), *range(whole, len(planes) + 1)]
+        said = [self.place_network.run(planes[a:b]) for a, b in itertools.pairwise(cuts)]
+        return self.describe(np.concatenate(said))
 
     @property
     def matcher_name(self) -> str | None:

@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LONLAT = "OGC:CRS84"
+#: What is read again; the rest of the table is for others.
+_READ = ("class", "east_m", "north_m", "heading_deg", "cell_e", "cell_n", "epsg")
 #: One point as WKB: byte order, kind of geometry, longitude, latitude.
 _WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("lon", "<f8"), ("lat", "<f8")])
 
@@ -87,15 +89,21 @@ def read_references(path: Path, order: ClassOrder) -> References:
     import pyarrow.parquet
 
     try:
-        table = pyarrow.parquet.read_table(path)
-        number = table["class"].to_numpy()
-        east, north, heading = (table[name].to_numpy() for name in ("east_m", "north_m", "heading_deg"))
-        cell = np.column_stack([table["cell_e"].to_numpy(), table["cell_n"].to_numpy()]).astype(np.int64)
-        epsg = int(table["epsg"][0].as_py())
+        with pyarrow.parquet.ParquetFile(path) as file:
+            table = file.read(columns=list(_READ))
+        number, east, north, heading, cell_e, cell_n, epsg = (_numbers(table[name]) for name in _READ)
+        code = int(epsg[0])
     except (OSError, KeyError, IndexError, pyarrow.ArrowException) as error:
         raise damaged(path.parent, f"{path.name} cannot be read ({error})") from error
     starts = np.searchsorted(number, np.arange(len(order) + 1)).astype(np.int64)
-    return References(east, north, heading, cell, starts, epsg)
+    cell = np.column_stack([cell_e, cell_n]).astype(np.int64)
+    return References(east, north, heading, cell, starts, code)
+
+
+def _numbers(column: pyarrow.ChunkedArray) -> NDArray[Any]:
+    """A column as an array; read_table() and to_numpy() load pandas, which takes longer than all else."""
+    pieces = [np.from_dlpack(chunk) for chunk in column.chunks]
+    return np.concatenate(pieces) if pieces else np.zeros(0)
 
 
 def _table(references: References, order: ClassOrder) -> pyarrow.Table:

@@ -1,4 +1,4 @@
-"""The command line: one small file per command; heavy libraries load only inside the command that runs."""
+"""The command line: one small file per command; only the one that is asked for is loaded."""
 
 from __future__ import annotations
 
@@ -6,37 +6,61 @@ import os
 import sys
 import traceback
 import warnings
-from typing import Annotated
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from nadirfix import __version__
-from nadirfix.cli import build, demo, evaluate, info, locate, relabel, serve, simulate, verify, world
-from nadirfix.cli.common import explain
+from nadirfix.cli.words import explain
 from nadirfix.errors import NadirfixError
+
+if TYPE_CHECKING:
+    import typer
+
+    app: typer.Typer
 
 __all__ = ["app", "main"]
 
 _INTERRUPTED = 130
 _REPORT = "https://github.com/nadirfix/nadirfix/issues"
-
-app = typer.Typer(
-    name="nadirfix",
-    help="Where was this drone photo taken, and from how high? From the picture and a map alone.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+#: In the order of the help; each is a module of its own name with a function of its own name.
+_COMMANDS = (
+    "demo",
+    "world",
+    "simulate",
+    "build",
+    "locate",
+    "evaluate",
+    "relabel",
+    "info",
+    "verify",
+    "serve",
 )
-app.command("demo")(demo.demo)
-app.command("world")(world.world)
-app.command("simulate")(simulate.simulate)
-app.command("build")(build.build)
-app.command("locate")(locate.locate)
-app.command("evaluate")(evaluate.evaluate)
-app.command("relabel")(relabel.relabel)
-app.command("info")(info.info)
-app.command("verify")(verify.verify)
-app.command("serve")(serve.serve)
+
+
+def _app(commands: Sequence[str]) -> typer.Typer:
+    """The command line with these commands."""
+    import typer
+
+    from nadirfix.cli.door import door
+
+    made = typer.Typer(
+        name="nadirfix",
+        help="Where was this drone photo taken, and from how high? From the picture and a map alone.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    made.callback()(door)
+    for name in commands:
+        made.command(name)(getattr(import_module(f"{__name__}.{name}"), name))
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """``app``, all commands of it, where somebody asks for it."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _app(_COMMANDS)
 
 
 def main() -> int:
@@ -47,7 +71,7 @@ def main() -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
     try:
-        app()
+        return _run(sys.argv[1:])
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
@@ -56,23 +80,19 @@ def main() -> int:
         return _fail(explain(error), error.exit_number)
     except Exception as error:  # the last net: nobody should have to read a traceback
         return _fail(explain(_unexpected(error)), NadirfixError.exit_number)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    """Photos that are plainly asked about are placed at once; everything else goes through the parser."""
+    if arguments[:1] == ["locate"]:
+        from nadirfix.cli.placing import place_photos
+        from nadirfix.cli.quick import plainly_asked
+
+        asked = plainly_asked(arguments[1:])
+        if asked is not None:
+            return place_photos(asked)
+    _app([name for name in arguments[:1] if name in _COMMANDS] or _COMMANDS)()
     return 0
-
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        print(f"nadirfix {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _nadirfix(
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Show the version and stop.", callback=_show_version, is_eager=True),
-    ] = False,
-) -> None:
-    """Where was this drone photo taken, and from how high? From the picture and a map alone."""
 
 
 def _fail(text: str, exit_number: int) -> int:

@@ -1,33 +1,14 @@
-"""What every command says in the same way: shared options, results on stdout, remarks on stderr."""
+"""What every command has in common: shared options, and how it speaks."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from nadirfix.errors import NadirfixError
+from nadirfix.cli.words import explain, print_result, remark
 
 __all__ = ["Overwrite", "Quiet", "explain", "print_result", "remark"]
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but results and errors.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it is already there.")]
-
-
-def print_result(result: Mapping[str, Any]) -> None:
-    """The answer as one line of JSON on standard output; nothing else goes there."""
-    print(json.dumps(result, allow_nan=False, ensure_ascii=False), flush=True)
-
-
-def remark(text: str, *, quiet: bool) -> None:
-    """Something worth knowing that is no error, on standard error."""
-    if not quiet:
-        print(f"nadirfix: {text}", file=sys.stderr, flush=True)
-
-
-def explain(error: NadirfixError) -> str:
-    """An error as the pilot reads it: what was wrong, what was seen, what to do, and its code."""
-    return f"nadirfix: {error} [{error.code}]"

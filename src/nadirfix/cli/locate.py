@@ -2,54 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from nadirfix.ahead import cores, in_order
-from nadirfix.altitude.given import parse_altitude
-from nadirfix.camera import Camera
-from nadirfix.cli.common import Overwrite, Quiet, explain, remark
-from nadirfix.cli.progress import progress_bar
-from nadirfix.errors import InputError, NadirfixError
-from nadirfix.formats import csv_text, error_record, geojson_text, json_line, kml_text
-from nadirfix.options import LocateOptions
-from nadirfix.output import Progress, atomic_file, check_target, output_errors
+from nadirfix.cli.common import Overwrite, Quiet
+from nadirfix.cli.placing import Asked, Format, place_photos
 
-if TYPE_CHECKING:
-    from nadirfix.bundle import Bundle
-    from nadirfix.types import Fix
-
-__all__ = ["Format", "locate"]
-
-#: What counts as a photo when a folder is given.
-_SUFFIXES = {".jpg", ".jpeg", ".jpe", ".png", ".tif", ".tiff", ".webp", ".jp2"}
-
-#: From so many photos on it is worth some seconds to find out how they are placed fastest.
-_MANY = 50
-
-Record = dict[str, Any]
-Write = Callable[[str], object]
-
-
-class Format(StrEnum):
-    """How answers are written."""
-
-    JSONL = "jsonl"
-    GEOJSON = "geojson"
-    CSV = "csv"
-    KML = "kml"
-
-
-#: Formats that are one document: they are written when the last photo is done.
-_DOCUMENTS = {Format.GEOJSON: geojson_text, Format.CSV: csv_text, Format.KML: kml_text}
+__all__ = ["locate"]
 
 
 def locate(
@@ -63,6 +24,10 @@ def locate(
     altitude: Annotated[
         str | None,
         typer.Option(metavar="M[+-S]", help="Metres above ground.", show_default="estimated"),
+    ] = None,
+    ground_height: Annotated[
+        float | None,
+        typer.Option(metavar="M", help="Of the ground above the sea; then GPSAltitude counts."),
     ] = None,
     no_wce: Annotated[
         bool, typer.Option("--no-wce", help="Answer with the nearest reference instead of the weighted mean.")
@@ -82,181 +47,19 @@ def locate(
     quiet: Quiet = False,
 ) -> None:
     """Say where photos were taken, and from how high; one that cannot be used does not stop the others."""
-    taken_with = Camera.parse(camera) if camera else None
-    altitude_m, sigma_m = parse_altitude(altitude) if altitude else (None, None)
-    options = LocateOptions(weighted=not no_wce, whole_frame=not no_wce, verify=not no_verify)
-    if out is not None:
-        check_target(out, overwrite=overwrite)
-    if explain_in is not None:
-        check_target(explain_in, overwrite=overwrite)
-    known = {"altitude_m": altitude_m, "altitude_sigma_m": sigma_m}
-    expanded = _expanded(photos)
-    workers = _workers(expanded, explain_in)
-    settings = {"camera": taken_with, "options": options, **known}
-    if len(expanded) >= _MANY:
-        _find_fastest(bundle, quiet=quiet)
-    place = _placer(bundle, explain_in, threads=1 if workers > 1 else 0, **settings)
-    # Taken before the progress bar is drawn: the bar catches what is printed and sends it to stderr.
-    with _sink(out, overwrite=overwrite) as write, progress_bar(quiet) as progress:
-        answers = in_order(lambda photo: _answer(photo, place), expanded, workers=workers)
-        worst = _write_all(answers, len(expanded), form, write, progress, quiet=quiet)
-    if worst:
+    asked = Asked(
+        photos=photos,
+        bundle=bundle,
+        camera=camera,
+        altitude=altitude,
+        ground_height_m=ground_height,
+        no_wce=no_wce,
+        no_verify=no_verify,
+        form=form,
+        out=out,
+        explain_in=explain_in,
+        overwrite=overwrite,
+        quiet=quiet,
+    )
+    if worst := place_photos(asked):
         raise typer.Exit(worst)
-
-
-def _workers(photos: list[str], explain_in: Path | None) -> int:
-    """How many photos are placed at once: one on every core; explanations are drawn one by one."""
-    return 1 if explain_in is not None else min(cores(), len(photos))
-
-
-def _find_fastest(bundle: Path, *, quiet: bool) -> None:
-    """Before many photos: which library is fastest here, if this machine does not know yet."""
-    from nadirfix.bundle import Bundle
-    from nadirfix.bundle.backends import find_fastest, is_known
-
-    opened = Bundle.load(bundle)
-    if is_known(opened):
-        return
-    remark("measuring, once, which library runs this bundle's networks fastest here", quiet=quiet)
-    find_fastest(opened)
-
-
-def _placer(bundle: Path, explain_in: Path | None, *, threads: int, **settings: Any) -> Callable[[str], Fix]:
-    """ONNX Runtime and OpenCV are loaded here and not with the command line."""
-    from nadirfix.bundle import Bundle
-    from nadirfix.online import locate as locate_photo
-    from nadirfix.online import open_parts
-
-    opened = Bundle.load(bundle, threads=threads)
-    if threads:
-        open_parts(opened, settings["options"])  # here, so that no two photos do it at once
-    taken: set[str] = set()
-
-    def place(photo: str) -> Fix:
-        fix = locate_photo(photo, bundle=opened, **settings)
-        if explain_in is not None:
-            shown = {name: settings[name] for name in ("camera", "options")}
-            _explain(fix, _free_name(explain_in, photo, taken), opened, **shown)
-        return fix
-
-    return place
-
-
-def _explain(fix: Fix, target: Path, bundle: Bundle, **settings: Any) -> None:
-    from nadirfix.report.explain import write_explanation
-
-    with output_errors(target.parent):
-        target.parent.mkdir(parents=True, exist_ok=True)
-    write_explanation(target, fix.photo, fix, bundle=bundle, **settings)
-
-
-def _free_name(folder: Path, photo: str, taken: set[str]) -> Path:
-    """The photo's name as a picture; photos of one name in several folders are numbered."""
-    stem, number = Path(photo).stem, 1
-    while (name := stem if number == 1 else f"{stem}-{number}") in taken:
-        number += 1
-    taken.add(name)
-    return folder / f"{name}.png"
-
-
-def _write_all(
-    answers: Iterable[tuple[Record, NadirfixError | None]],
-    count: int,
-    form: Format,
-    write: Write,
-    progress: Progress,
-    *,
-    quiet: bool,
-) -> int:
-    """Every photo's answer in the order given; the exit number that says how it went."""
-    kept: list[Record] = []
-    said: set[str] = set()
-    worst = 0
-    progress("locating", 0, count)
-    for done, (record, error) in enumerate(answers, 1):
-        progress("locating", done, count)
-        _remark_on(record, error, said, quiet=quiet)
-        if error is not None:
-            worst = worst if worst == NadirfixError.exit_number else error.exit_number
-        if form is Format.JSONL:
-            write(json_line(record))
-        else:
-            kept.append(record)
-    if form in _DOCUMENTS:
-        write(_DOCUMENTS[form](kept))
-    return worst
-
-
-def _answer(photo: str, place: Callable[[str], Fix]) -> tuple[Record, NadirfixError | None]:
-    """The photo's record; what is wrong with one photo stays with that photo."""
-    try:
-        if Path(photo).is_dir():
-            raise _no_photos(photo, f"no {', '.join(sorted(_SUFFIXES))} in it")
-        return place(photo).to_dict(), None
-    except InputError as error:
-        return error_record(photo, error), error
-    except NadirfixError:
-        raise  # the bundle's fault would be every photo's
-    except Exception as error:  # even a fault of ours belongs to one photo
-        if os.environ.get("NADIRFIX_DEBUG") == "1":
-            traceback.print_exc()
-        ours = _unexpected(photo, error)
-        return error_record(photo, ours), ours
-
-
-def _remark_on(record: Record, error: NadirfixError | None, said: set[str], *, quiet: bool) -> None:
-    """Tell the pilot what went wrong, and each warning once: a thousand photos may share it."""
-    if error is not None:
-        remark(explain(error).removeprefix("nadirfix: "), quiet=quiet)
-    for warning in set(record.get("warnings", ())) - said:
-        remark(f"{record['photo']}: {warning}", quiet=quiet)
-        said.add(warning)
-
-
-def _expanded(arguments: list[str]) -> list[str]:
-    """Folders become their photos, sorted by name; one without any stays, to be told about in its turn."""
-    return [photo for argument in arguments for photo in _inside(argument) or [argument]]
-
-
-def _inside(argument: str) -> list[str]:
-    folder = Path(argument)
-    if not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
-        return []
-    files = (entry for entry in folder.iterdir() if entry.is_file())
-    names = sorted(entry.name for entry in files if entry.suffix.lower() in _SUFFIXES)
-    return [os.path.join(argument, name) for name in names]  # noqa: PTH118 (keeps the argument as typed)
-
-
-@contextmanager
-def _sink(out: Path | None, *, overwrite: bool) -> Iterator[Write]:
-    """Where answers go: standard output line by line, or a file that appears when it is whole."""
-    if out is None:
-        yield _straight_to(sys.stdout)
-        return
-    with atomic_file(out, overwrite=overwrite) as scratch, scratch.open("w", encoding="utf-8") as file:
-        yield file.write
-
-
-def _straight_to(stream: Any) -> Write:
-    """Each answer leaves at once, so that whoever listens need not wait for the last photo."""
-
-    def write(text: str) -> None:
-        stream.write(text)
-        stream.flush()
-
-    return write
-
-
-def _no_photos(folder: str, why: str) -> InputError:
-    return InputError(
-        "photo.missing", "the folder holds no photos", seen=f"{folder} ({why})", do="name a folder of photos"
-    )
-
-
-def _unexpected(photo: str, error: Exception) -> NadirfixError:
-    return NadirfixError(
-        "internal.error",
-        "nadirfix did not expect this",
-        seen=f"{photo}: {type(error).__name__}: {error}",
-        do="run it again with this photo alone and NADIRFIX_DEBUG=1, and report what it prints",
-    )

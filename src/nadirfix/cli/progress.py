@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TextIO
-
-from rich import progress as rich_progress
-from rich.console import Console
+from typing import TYPE_CHECKING, TextIO
 
 from nadirfix.output import Progress
 from nadirfix.output import quiet as silent
+
+if TYPE_CHECKING:
+    from rich import progress as rich_progress
 
 __all__ = ["PlainProgress", "progress_bar"]
 
@@ -66,6 +66,9 @@ def _never_missing_ctrl_c() -> Iterator[Callable[[Progress], Progress]]:
 
 
 def _bar() -> rich_progress.Progress:
+    from rich import progress as rich_progress
+    from rich.console import Console
+
     return rich_progress.Progress(
         rich_progress.TextColumn("{task.description}"),
         rich_progress.BarColumn(),

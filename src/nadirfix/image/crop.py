@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -47,6 +48,8 @@ _SLAB_PX = 18.0
 #: Multiplications in a product below which numpy's library starts no threads: on a busy machine waiting for
 #: them costs many times the product.
 _ONE_THREAD = 2**18
+#: Ways to average that are kept, some hundred kilobytes each: one along each side, for every altitude class.
+_KEPT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,29 +237,50 @@ def _area_means(pixels: Pixels, columns: Floats, rows: Floats) -> Picture:
     x = _whole(columns, pixels.shape[1], margin=0)
     flat = pixels.reshape(len(pixels), -1)[:, 3 * x.start : 3 * x.stop]
     lower = np.empty((rows.size - 1, flat.shape[1]), np.float32)
-    for some, y, share in _shares(rows, len(pixels)):
+    for some, y, share in _shares(rows[0], rows[-1], rows.size - 1, len(pixels)):
         for part in _parts(flat.shape[1], share):
             np.matmul(share, flat[y, part].astype(np.float32), out=lower[some, part])
     means = np.empty((rows.size - 1, 3 * (columns.size - 1)), np.float32)
-    for some, old, share in _shares(columns - x.start, x.stop - x.start):
-        each = np.kron(share.T, np.eye(3, dtype=np.float32))  # the three colours lie side by side
-        new, under = slice(3 * some.start, 3 * some.stop), slice(3 * old.start, 3 * old.stop)
+    for new, under, each in _colour_shares(
+        columns[0] - x.start, columns[-1] - x.start, columns.size - 1, x.stop - x.start
+    ):
         for part in _parts(len(lower), each):
             means[part, new] = lower[part, under] @ each
     return means.reshape(rows.size - 1, columns.size - 1, 3)
 
 
-def _shares(edges: Floats, frame_px: int) -> Iterator[tuple[slice, slice, Picture]]:
-    """Along an axis, some new pixels at a time: the old ones under them, and what each counts for each."""
-    step, count = edges[1] - edges[0], edges.size - 1
+@lru_cache(maxsize=_KEPT)
+def _shares(first: float, last: float, count: int, frame_px: int) -> list[tuple[slice, slice, Picture]]:
+    """Along an axis, some new pixels at a time: the old ones under them, and what each counts for each.
+
+    Kept: photos of a folder come from the same few altitudes, and making it takes longer than using it.
+    """
+    edges, made = np.linspace(first, last, count + 1), []
+    step = edges[1] - edges[0]
     block = max(1, round(_SLAB_PX / step))
-    for first in range(0, count, block):
-        some = slice(first, min(first + block, count))
+    for begin in range(0, count, block):
+        some = slice(begin, min(begin + block, count))
         between = edges[some.start : some.stop + 1]
         old = _whole(between, frame_px, margin=0)
         pixel = np.arange(old.start, old.stop)
         overlap = np.minimum(between[1:, None], pixel + 1) - np.maximum(between[:-1, None], pixel)
-        yield some, old, np.asarray(np.clip(overlap, 0, None) / step, np.float32)
+        made.append((some, old, np.asarray(np.clip(overlap, 0, None) / step, np.float32)))
+    return made
+
+
+@lru_cache(maxsize=_KEPT)
+def _colour_shares(
+    first: float, last: float, count: int, frame_px: int
+) -> list[tuple[slice, slice, Picture]]:
+    """The same along a row, where the three colours of a pixel lie side by side."""
+    return [
+        (
+            slice(3 * some.start, 3 * some.stop),
+            slice(3 * old.start, 3 * old.stop),
+            np.kron(share.T, np.eye(3, dtype=np.float32)),
+        )
+        for some, old, share in _shares(first, last, count, frame_px)
+    ]
 
 
 def _parts(count: int, matrix: Picture) -> Iterator[slice]:

@@ -33,8 +33,9 @@ _TURNED = range(5, 9)
 class PhotoTags:
     """What a photo's tags tell; sizes and camera are those of the upright picture.
 
-    ``relative_altitude_m`` is above the take-off point, which need not be the ground below. Gimbal pitch is
-    −90 straight down. ``lonlat`` is where the drone was, not the middle of the picture.
+    ``relative_altitude_m`` is above the take-off point, which need not be the ground below, and
+    ``gps_altitude_m`` above the sea. Gimbal pitch is −90 straight down. ``lonlat`` is where the drone was,
+    not the middle of the picture.
     """
 
     width_px: int
@@ -43,6 +44,7 @@ class PhotoTags:
     camera_source: str = ""
     orientation: int = 1
     relative_altitude_m: float | None = None
+    gps_altitude_m: float | None = None
     gimbal_yaw_deg: float | None = None
     gimbal_pitch_deg: float | None = None
     gimbal_roll_deg: float | None = None
@@ -83,6 +85,7 @@ def read_tags(photo: Photo) -> PhotoTags:
             camera_source=source,
             orientation=orientation,
             relative_altitude_m=_finite(xmp, "RelativeAltitude", notes),
+            gps_altitude_m=_height_m(exif, notes),
             gimbal_yaw_deg=gimbal[0],
             gimbal_pitch_deg=gimbal[1],
             gimbal_roll_deg=gimbal[2],
@@ -220,6 +223,13 @@ def _lonlat(exif: Mapping[str, Any], notes: list[str]) -> tuple[float, float] | 
         return lon_deg, lat_deg
     notes.append(f"GPS longitude {lon_deg:g} and latitude {lat_deg:g} are no place a drone flies")
     return None
+
+
+def _height_m(exif: Mapping[str, Any], notes: list[str]) -> float | None:
+    """Metres above the sea; the reference is a byte, 1 below it."""
+    height_m = _finite(exif, "GPSAltitude", notes)
+    below = exif.get("GPSAltitudeRef") in (1, b"\x01")
+    return -height_m if below and height_m is not None else height_m
 
 
 def _degrees(parts: Any, reference: Any, negative: str) -> float:

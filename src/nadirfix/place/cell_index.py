@@ -1,8 +1,8 @@
-"""The likeliest of very many cells, found without comparing a photo with all of them.
+"""The likeliest of very many cells, found without comparing a photo with all that is known of each.
 
-A graph over the prototypes of each group leads from one to ever more similar ones (HNSW). The best of a group
-are found in a time that hardly grows with their number; what lies beyond them adds nothing to a softmax as
-sharp as the head's. Worth it from some thousands of cells: ``bench/scale.py`` measures where.
+A sketch of every prototype, its shadow on the directions that hold most of them, is short enough to be
+compared with all; the best of each group are then measured in full. What lies beyond those adds nothing to a
+softmax as sharp as the head's. ``bench/scale.py`` measures from how many cells that is worth it.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MANY_CELLS", "MOST_CELLS", "CellIndex", "build_cell_index", "index_names"]
+__all__ = ["MANY_CELLS", "CellIndex", "build_cell_index", "index_names"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
-#: Cells from which the graph is faster than comparing with all: measured on two cores, with room to spare.
-MANY_CELLS = 5_000
-#: Cells beyond which a walk loses its way too often: ten times as many, and four photos in ten miss one of
-#: their three cells. Then all are compared again, or the map is cut into sheets.
-MOST_CELLS = 40_000
-#: Neighbours of each prototype in the graph, and how many are kept in mind while it is built and walked.
-_LINKS, _BUILD_WIDTH, _WALK_WIDTH = 16, 80, 32
-#: Cells of each group that are brought back.
-_FOUND = 16
+#: Cells from which sketches are faster than comparing with all: measured on two cores, with room to spare.
+MANY_CELLS = 1_000
+#: Numbers in a sketch: the products of unrelated prototypes stay below half that of the right one.
+_SKETCH = 64
+#: Cells of each group that are measured in full.
+_FOUND = 8
+#: How far a graph is walked, in bundles of earlier releases that have one instead of sketches.
+_WALK_WIDTH = 32
 
 
 def index_names(groups: int) -> list[str]:
@@ -37,38 +36,51 @@ def index_names(groups: int) -> list[str]:
 
 
 def build_cell_index(prototypes: Floats, target: Path) -> None:
-    """Write the graph over one group's prototypes; in one thread, so that it always becomes the same."""
+    """Write the sketches of one group's prototypes; the same prototypes always make the same file."""
     import faiss
 
-    half = faiss.ScalarQuantizer.QT_fp16  # as prototypes are stored anyway, and twice as fast to walk
-    graph: Any = faiss.IndexHNSWSQ(prototypes.shape[1], half, _LINKS, faiss.METRIC_INNER_PRODUCT)  # type: ignore[arg-type]
-    graph.hnsw.efConstruction = _BUILD_WIDTH
     rows = np.ascontiguousarray(prototypes, np.float32)
+    shadow = _directions(rows)
+    sketches: Any = faiss.IndexScalarQuantizer(
+        len(shadow), faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
+    )
+    onto: Any = faiss.LinearTransform(rows.shape[1], len(shadow), False)
+    faiss.copy_array_to_vector(shadow.ravel(), onto.A)
+    onto.is_trained = True
+    index: Any = faiss.IndexPreTransform(onto, sketches)
     with _one_thread():
-        graph.train(rows)
-        graph.add(rows)
-    faiss.write_index(graph, str(target))
+        index.train(rows)
+        index.add(rows)
+    faiss.write_index(index, str(target))
+
+
+def _directions(rows: Floats) -> Floats:
+    """The directions that hold most of these rows; products of rows are best kept by them."""
+    squares = rows.astype(np.float64).T @ rows
+    _, vectors = np.linalg.eigh(squares)
+    return np.ascontiguousarray(vectors[:, ::-1][:, :_SKETCH].T, np.float32)
 
 
 class CellIndex:
-    """One graph for each group, read from disk as they are walked."""
+    """Sketches of each group's prototypes, read from disk as they are compared."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         import faiss
 
-        self._graphs: list[Any] = [faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC) for file in files]
-        for graph in self._graphs:
-            graph.hnsw.efSearch = _WALK_WIDTH
+        self._groups: list[Any] = [faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC) for file in files]
+        for group in self._groups:
+            if hasattr(group, "hnsw"):
+                group.hnsw.efSearch = _WALK_WIDTH
 
-    def nearest(self, unit_vector: Floats) -> list[tuple[Ints, Floats]]:
-        """For each group, the classes most like a vector and their cosines, the likest first."""
-        with _one_thread():  # waking another costs more than one walk
-            return [self._in_group(graph, unit_vector) for graph in self._graphs]
+    def nearest(self, unit_vector: Floats) -> list[Ints]:
+        """For each group, the classes most like a vector as far as a sketch can tell, in the class order."""
+        with _one_thread():  # waking another costs more than it does
+            return [_in_group(group, unit_vector) for group in self._groups]
 
-    def _in_group(self, graph: Any, unit_vector: Floats) -> tuple[Ints, Floats]:
-        cosines, classes = graph.search(np.ascontiguousarray(unit_vector[None]), min(_FOUND, graph.ntotal))
-        found = classes[0] >= 0
-        return np.asarray(classes[0][found], np.int64), np.asarray(cosines[0][found], np.float32)
+
+def _in_group(group: Any, unit_vector: Floats) -> Ints:
+    _, classes = group.search(np.ascontiguousarray(unit_vector[None]), min(_FOUND, group.ntotal))
+    return np.sort(np.asarray(classes[0][classes[0] >= 0], np.int64))
 
 
 @contextmanager

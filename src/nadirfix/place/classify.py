@@ -50,7 +50,8 @@ class CellVoter:
     ) -> None:
         if tuple(np.shape(table)[0] for table in prototypes) != order.sizes:
             raise ValueError("one prototype per class of every group")
-        self.order, self.head, self._prototypes = order, head, prototypes
+        self.order, self.head = order, head
+        self._prototypes = [np.asarray(table) for table in prototypes]  # what is on disk stays there
         self._index = None if head.kind == "ce" else index
         if self._index is None:
             _ = self._tables
@@ -76,10 +77,12 @@ class CellVoter:
         """For each group, the classes that come into question and their logits."""
         if self._index is None:
             return [(np.arange(score.size), score) for score in self._scores(embedding)]
-        found = self._index.nearest(unit(np.asarray(embedding, np.float32)))
-        return [
-            (classes, np.asarray(self.head.scale * c, np.float64)) for classes, c in map(_in_order, found)
-        ]
+        level = unit(np.asarray(embedding, np.float32))
+        found = self._index.nearest(level)
+        rows = [table[classes] for table, classes in zip(self._prototypes, found, strict=True)]
+        logits = self.head.scale * (unit(np.concatenate(rows).astype(np.float32)) @ level)
+        borders = np.cumsum([classes.size for classes in found])[:-1]
+        return list(zip(found, np.split(logits.astype(np.float64), borders), strict=True))
 
     def top(self, embedding: ArrayLike, count: int) -> CellRanking:
         """The likeliest cells over all groups; of equals, the one that comes first in the class order.
@@ -95,12 +98,6 @@ class CellVoter:
         every = np.concatenate([softmax(score) for _, score in looked])
         cells = np.array([self.order.cell_at(int(g), int(i)) for g, i in zip(group, index, strict=True)])
         return CellRanking(cells.reshape(-1, 2), group, index, every[best])
-
-
-def _in_order(found: tuple[Ints, Singles]) -> tuple[Ints, Singles]:
-    """The same in the class order, so that of equals the earlier class comes first."""
-    order = np.argsort(found[0])
-    return found[0][order], found[1][order]
 
 
 def log_odds(logits: Floats) -> Floats:

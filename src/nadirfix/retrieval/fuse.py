@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.options import LocateOptions
+from nadirfix.retrieval.one_class import decisions
 from nadirfix.types import Candidates, Point
 
 __all__ = ["Fused", "agreeing", "fuse", "shares", "standardised"]
@@ -15,7 +16,7 @@ __all__ = ["Fused", "agreeing", "fuse", "shares", "standardised"]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_SOLVED, _ON_THE_LINE = 1e-10, 1e-7
+_ON_THE_LINE = 1e-7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,11 +49,7 @@ def agreeing(places_m: Floats, *, outlier_share: float, keep_on_line: bool) -> F
     """
     if np.all(places_m == places_m[0]):
         return np.ones(len(places_m), np.bool_)
-    from sklearn.svm import OneClassSVM
-
-    scaled = standardised(places_m)
-    machine = OneClassSVM(kernel="rbf", nu=outlier_share, gamma="scale", tol=_SOLVED).fit(scaled)
-    decision = machine.decision_function(scaled)
+    decision = decisions(standardised(places_m), outlier_share=outlier_share)
     kept: Flags = decision >= -_ON_THE_LINE if keep_on_line else decision > _ON_THE_LINE
     return kept if kept.any() else _only_first(len(places_m))
 

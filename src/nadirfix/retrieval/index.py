@@ -6,6 +6,7 @@ Descriptors stay on disk, sorted by cell; a search reads the rows of its cells a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,8 @@ Span = tuple[int, int]
 _ROWS = 4096
 #: FAISS measures in single precision; rows this close to each other, relatively, may have changed places.
 _DOUBT = 1e-5
+#: Numbers that may be kept in single precision for the next photo: 16 MB of them.
+_LITTLE = 4 * 2**20
 
 
 class ReferenceIndex:
@@ -54,11 +57,17 @@ class ReferenceIndex:
         queries = np.asarray(descriptors, np.float32)
         rows, cosines = np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0))
         for start, stop in _pieces([(0, len(self))]):
-            block = np.asarray(self.descriptors[start:stop], np.float32)
-            here = np.asarray(queries @ block.T, np.float64)
+            block = self._single[start:stop]
+            here = np.asarray(queries @ np.asarray(block, np.float32).T, np.float64)
             there = np.broadcast_to(np.arange(start, stop), here.shape)
             rows, cosines = _best(np.hstack([rows, there]), np.hstack([cosines, here]), k)
         return rows, cosines
+
+    @cached_property
+    def _single(self) -> NDArray[np.floating]:
+        """All rows in single precision where that is little; else as they are, to be read piece by piece."""
+        little = self.descriptors.size <= _LITTLE
+        return np.asarray(self.descriptors, np.float32) if little else self.descriptors
 
     def _spans(self, classes: ArrayLike | None) -> Iterator[Span]:
         """Runs of rows to look through, none longer than memory should hold."""
@@ -71,8 +80,18 @@ class ReferenceIndex:
 
 def _best(rows: Ints, cosines: Floats, k: int) -> tuple[Ints, Floats]:
     """The k largest of each line, largest first; of equals the one that stood first."""
-    order = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+    if cosines.shape[1] > k:  # what is below the k-th largest need not be sorted
+        least = -np.partition(-cosines, k - 1, axis=1)[:, k - 1]
+        some = [np.flatnonzero(line >= low) for line, low in zip(cosines, least, strict=True)]
+        found = [_line(rows[i], cosines[i], kept, k) for i, kept in enumerate(some)]
+        return np.stack([line for line, _ in found]), np.stack([line for _, line in found])
+    order = np.argsort(-cosines, axis=1, kind="stable")
     return np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1)
+
+
+def _line(rows: Ints, cosines: Floats, some: Ints, k: int) -> tuple[Ints, Floats]:
+    order = some[np.argsort(-cosines[some], kind="stable")[:k]]
+    return rows[order], cosines[order]
 
 
 def _pieces(spans: Iterable[Span]) -> Iterator[Span]:

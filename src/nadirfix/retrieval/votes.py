@@ -22,6 +22,10 @@ from nadirfix.types import Hypothesis, Point, View
 __all__ = ["Votes", "hypotheses_from", "merged", "shares_of"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Squared distance, in deviations, beyond which two votes have nothing to do with each other: one in 10 000.
+_UNRELATED = 18.4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,29 +123,54 @@ class _Frame:
 
 def _peaks(votes: Votes, options: VoteOptions) -> Iterator[tuple[_Frame, float]]:
     """Frames with what is said for each; whoever has spoken for one does not speak for the next."""
-    while len(votes):
-        kinship = _kinship(votes, options)
-        best = int(np.argmax(kinship @ votes.weight))
-        near = kinship[best] > options.kin
+    kin = _Kinship.among(votes, options)
+    left = np.ones(len(votes), np.bool_)
+    while left.any():
+        best = kin.middle(np.where(left, votes.weight, 0.0), left)
+        near = left & (kin.to(best) > options.kin)
         frame = _fitted(votes.take(near), options)
         agree = near & (frame.misses_m(votes) < 3 * options.place_m)
         agree[best] = True
         yield frame, _support(frame, votes.take(agree), options)
-        votes = votes.take(~agree)
+        left &= ~agree
 
 
-def _kinship(votes: Votes, options: VoteOptions) -> Floats:
-    """How far each pair of votes means the same view: 1 for the very same, 0 for quite another.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kinship:
+    """How far pairs of votes mean the same view: 1 for the very same, 0 for quite another.
 
-    A reference's heading is one of a few: the farther out its spot lies, the farther that moves the middle.
+    Worked out once for all, and kept for those pairs only that are anywhere near each other: few are.
     """
-    east, north = votes.centers()
-    spread = options.place_m**2 + (votes.reach_m * math.radians(options.turn_deg)) ** 2
-    apart = _between(east) ** 2 + _between(north) ** 2
-    place = apart / (spread[:, None] + spread[None, :])
-    turn = (turn_deg(_between(votes.heading_deg)) / (2 * options.turn_deg)) ** 2
-    scale = (_between(np.log(votes.gsd_m)) / options.scale) ** 2
-    return np.asarray(np.exp(-0.5 * (place + turn + scale)), np.float64)
+
+    count: int
+    one: Ints
+    other: Ints
+    alike: Floats
+
+    @classmethod
+    def among(cls, votes: Votes, options: VoteOptions) -> _Kinship:
+        """A reference's heading is one of a few: the farther out its spot, the farther the middle moves."""
+        east, north = votes.centers()
+        spread = options.place_m**2 + (votes.reach_m * math.radians(options.turn_deg)) ** 2
+        away = _between(east) ** 2 + _between(north) ** 2
+        away /= spread[:, None] + spread[None, :]
+        one, other = np.nonzero(away < _UNRELATED)
+        turn = turn_deg(votes.heading_deg[one] - votes.heading_deg[other]) / (2 * options.turn_deg)
+        scale = np.log(votes.gsd_m[one] / votes.gsd_m[other]) / options.scale
+        alike = np.exp(-0.5 * (away[one, other] + turn**2 + scale**2))
+        return cls(len(votes), one, other, np.asarray(alike, np.float64))
+
+    def middle(self, weight: Floats, allowed: NDArray[np.bool_]) -> int:
+        """The vote, of those allowed, that most is said for by its kin."""
+        said = np.bincount(self.one, self.alike * weight[self.other], minlength=self.count)
+        return int(np.argmax(np.where(allowed, said, -1.0)))
+
+    def to(self, row: int) -> Floats:
+        """How near of kin every vote is to one of them."""
+        near = slice(*np.searchsorted(self.one, [row, row + 1]))
+        kin = np.zeros(self.count)
+        kin[self.other[near]] = self.alike[near]
+        return kin
 
 
 def _fitted(votes: Votes, options: VoteOptions) -> _Frame:

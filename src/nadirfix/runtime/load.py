@@ -21,9 +21,12 @@ def load_network(path: Path, *, threads: int = _EVERY_CORE) -> Network:
     return load_way(NetworkFiles(path), Way(), threads=threads)
 
 
-def load_fastest(files: NetworkFiles, *, threads: int = _EVERY_CORE) -> Network:
-    """The network, run in the way found fastest here; in single precision where nobody has measured."""
-    return load_way(files, remembered_way(files) or Way(), threads=threads)
+def load_fastest(files: NetworkFiles, *, threads: int = _EVERY_CORE, looks: int | None = None) -> Network:
+    """The network, run in the way found fastest here; in single precision where nobody has measured.
+
+    ``looks`` says how many pictures it will be shown, where that is known: for a few, opening counts.
+    """
+    return load_way(files, remembered_way(files, looks=looks) or Way(), threads=threads)
 
 
 def load_way(files: NetworkFiles, way: Way, *, threads: int = _EVERY_CORE) -> Network:

@@ -37,7 +37,8 @@ class OpenVinoNetwork:
         free = len(wanted) == inputs.ndim and wanted.compatible(_shape(inputs.shape))
         if not free:
             raise ValueError(f"inputs of shape {inputs.shape[1:]} for a network that takes {wanted}")
-        said = self._request(inputs.shape).infer([np.ascontiguousarray(inputs, np.float32)])
+        fixed = (inputs.shape[0], *map(_fixed, inputs.shape[1:], list(wanted)[1:]))
+        said = self._request(fixed).infer([np.ascontiguousarray(inputs, np.float32)])
         return np.array(said[0], np.float32)
 
     def _request(self, shape: tuple[int, ...]) -> Any:
@@ -49,7 +50,10 @@ class OpenVinoNetwork:
         return requests[shape]
 
     def _compiled(self, shape: tuple[int, ...]) -> Any:
-        """The network for inputs of just this shape: known shapes run faster than free ones."""
+        """The network for inputs of just this shape: known shapes run faster than free ones.
+
+        Sides the network leaves free stay so (-1): compiling it anew for each would take longer than it runs.
+        """
         import openvino
 
         model = self._model.clone()
@@ -61,6 +65,11 @@ class OpenVinoNetwork:
             "NUM_STREAMS": max(1, every // (self._threads or every)),  # so many may ask at once
         }
         return openvino.Core().compile_model(model, "CPU", settings)
+
+
+def _fixed(side: int, wanted: Any) -> int:
+    """A side as the network is compiled for it: its length, or -1 where any will do."""
+    return side if wanted.is_static else -1
 
 
 def _shape(shape: tuple[int, ...]) -> Any:

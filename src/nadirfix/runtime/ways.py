@@ -12,7 +12,7 @@ import os
 import platform
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,6 +44,11 @@ class Way:
     library: Literal["onnxruntime", "openvino"] = "onnxruntime"
     precision: Literal["single", "eight_bit", "bfloat16"] = "single"
 
+    @property
+    def name(self) -> str:
+        """The way in two words."""
+        return f"{self.library} {self.precision}"
+
     def file(self, files: NetworkFiles) -> Path:
         """The file this way opens."""
         chosen = files.eight_bit if self.precision == "eight_bit" else files.single
@@ -63,13 +68,30 @@ def possible_ways(files: NetworkFiles) -> list[Way]:
     return ways
 
 
-def remembered_way(files: NetworkFiles) -> Way | None:
-    """What was found fastest on this machine; None where nobody has measured, or it is gone."""
+def remembered_way(files: NetworkFiles, *, looks: int | None = None) -> Way | None:
+    """What was found fastest on this machine; None where nobody has measured, or it is gone.
+
+    Who says how many pictures will be looked at gets what is soonest done with all of them, opening included:
+    a library that is fastest in the long run may take a second to begin.
+    """
     said = _read().get(_key(files)) if files.name else None
     if not isinstance(said, dict):
         return None
-    found = [way for way in possible_ways(files) if _told(way) == {k: said.get(k) for k in _told(way)}]
+    ways = {way: _cost_ms(said, way, looks) for way in possible_ways(files)}
+    known = {way: cost_ms for way, cost_ms in ways.items() if cost_ms is not None}
+    if looks is not None and known:
+        return min(known, key=lambda way: known[way])
+    found = [way for way in ways if _told(way) == {k: said.get(k) for k in _told(way)}]
     return found[0] if found else None
+
+
+def _cost_ms(said: dict[str, Any], way: Way, looks: int | None) -> float | None:
+    """What so many looks in this way take, opening included; None where it was not sound or not measured."""
+    measured = said.get("measured")
+    about = measured.get(way.name) if isinstance(measured, dict) else None
+    if looks is None or not isinstance(about, dict) or not about.get("sound"):
+        return None
+    return float(about["open_ms"]) + looks * float(about["median_ms"])
 
 
 def remember(files: NetworkFiles, way: Way, measured: dict[str, Any]) -> None:
@@ -123,6 +145,21 @@ def _processor() -> str:
 
 
 def _version(name: str) -> str | None:
+    """The version of an installed library, from the name of the folder that says so.
+
+    Python's own way to ask takes as long as opening a network.
+    """
+    spec = find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    home = Path(spec.submodule_search_locations[0]).parent
+    named = sorted(home.glob(f"{name}-*.dist-info"))
+    return named[-1].name.removeprefix(f"{name}-").removesuffix(".dist-info") if named else _asked(name)
+
+
+def _asked(name: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -6,6 +6,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,8 @@ class Atlas:
 
     def __init__(self, bundle: Bundle, options: ServeOptions) -> None:
         self._bundle, self._options = bundle, options
-        self._desk = Desk(capacity=options.tile_queue, what="picture", pace=options.queue_pace)
+        counted = replace(options.queue_pace, deviations=0.0)  # tiles are quick: no promise, only a bound
+        self._desk = Desk(capacity=options.tile_queue, what="picture", pace=counted)
         self._kept = _Kept(options.tile_cache_bytes)
         self._empty = sheets.empty_tile()
         self._hash = parts.sha256_of(bundle.path / parts.MANIFEST)[:16]

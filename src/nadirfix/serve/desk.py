@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeVar
 
 from nadirfix.errors import ServiceError
+from nadirfix.serve.gate import Busy, Gate, Seat
 from nadirfix.serve.options import Pace
+from nadirfix.serve.reckoning import ServiceTimes
 from nadirfix.serve.worker import Worker
 
 __all__ = ["Busy", "ClientGone", "Desk", "Seat"]
@@ -23,23 +22,6 @@ class ClientGone(Exception):  # noqa: N818 (nothing is wrong: nobody listens any
     """The client has hung up; nobody is there to be told anything."""
 
 
-class Busy(ServiceError):  # noqa: N818 (the queue is full, nothing is broken)
-    """The queue is full; ``retry_after_s`` says when to come again."""
-
-    def __init__(self, what: str, *, seen: str, retry_after_s: int) -> None:
-        self.retry_after_s = retry_after_s
-        super().__init__(
-            "service.busy", what, seen=seen, do=f"ask again in {retry_after_s} s, as Retry-After says"
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Seat:
-    """A place in the queue for work that is still on its way."""
-
-    until_s: float
-
-
 class Desk:
     """Takes work until its queue is full, and does it piece by piece in a thread of its own.
 
@@ -47,23 +29,23 @@ class Desk:
     """
 
     def __init__(self, *, capacity: int, what: str = "photo", pace: Pace | None = None) -> None:
-        self._pace = pace or Pace()
-        self._worker = Worker(self._pace)
-        self._capacity, self._what = capacity, what
-        self._seats: set[Seat] = set()
-        self._promised_s = 0.0
+        pace = pace or Pace()
+        times = ServiceTimes(pace)
+        self._worker, self._what = Worker(times), what
+        self._gate = Gate(
+            capacity=capacity, pace=pace, times=times, in_work=lambda: self._worker.count, what=what
+        )
         self._stopped = False
+
+    @property
+    def gate(self) -> Gate:
+        """Who is let in: how many there are, how many may be, and how long they wait."""
+        return self._gate
 
     @property
     def taken(self) -> int:
         """Pieces of work taken and not finished, those on their way to a seat included."""
-        now_s = time.monotonic()
-        return self._worker.count + sum(seat.until_s > now_s for seat in self._seats)
-
-    @property
-    def usual_s(self) -> float:
-        """How long one piece of work usually takes."""
-        return self._worker.usual_s
+        return self._gate.taken
 
     @property
     def at_work_s(self) -> float:
@@ -76,13 +58,11 @@ class Desk:
 
         It is kept for a while: whoever sends more slowly must find another when all is there.
         """
-        self._refuse_if_full()
-        seat = Seat(time.monotonic() + self._pace.seat_s)
-        self._seats.add(seat)
+        seat = self._gate.enter()
         try:
             yield seat
         finally:
-            self._seats.discard(seat)
+            self._gate.leave(seat)
 
     async def ask(
         self,
@@ -97,8 +77,10 @@ class Desk:
 
         Reserved work has its place already: whoever brings it makes sure that there is little of it.
         """
-        self._admit(seat, reserved=reserved)
-        future = self._worker.put(work)
+        turn = self._gate.turn(seat, reserved=reserved)
+        if self._stopped:
+            raise _stopping()
+        future = self._worker.put(work, turn=turn)
         answer = asyncio.wrap_future(future)
         both: set[asyncio.Future[Answer] | asyncio.Task[None]] = {answer} if gone is None else {answer, gone}
         try:
@@ -114,27 +96,6 @@ class Desk:
         """Take nothing new and finish what was taken; False where something is stuck."""
         self._stopped = True
         return self._worker.stop(within_s)
-
-    def _admit(self, seat: Seat | None, *, reserved: bool) -> None:
-        """Whoever holds a seat gives it for a place in the queue; whoever has none must find one."""
-        seated = seat is not None and seat.until_s > time.monotonic()
-        if seat is not None:
-            self._seats.discard(seat)
-        if not (reserved or seated):
-            self._refuse_if_full()
-        if self._stopped:
-            raise _stopping()
-
-    def _refuse_if_full(self) -> None:
-        """Tell those who come too early to come back one after another, not all at once."""
-        taken, usual_s = self.taken, self.usual_s
-        if taken < self._capacity:
-            return
-        now_s = time.monotonic()
-        next_s = max(self._promised_s, now_s + taken * usual_s) + usual_s
-        self._promised_s = min(next_s, now_s + self._pace.longest_queues * self._capacity * usual_s)
-        wait_s = max(1, math.ceil(min(self._promised_s - now_s, self._pace.longest_wait_s)))
-        raise Busy("the queue is full", seen=f"{taken} {self._what}s in it", retry_after_s=wait_s)
 
 
 def _too_late(what: str, patience_s: float) -> ServiceError:

@@ -7,6 +7,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from nadirfix.serve.body import Ledger
 from nadirfix.serve.desk import Desk
+from nadirfix.serve.gate import Gate
 
 __all__ = ["Metrics"]
 
@@ -30,13 +31,22 @@ class Metrics:
         )
         self._photos = Counter("nadirfix_photos", "Photos looked at", ["status"], registry=self._registry)
         self._gauge("nadirfix_queue_length", "Photos taken and not finished").set_function(lambda: desk.taken)
-        self._gauge("nadirfix_photo_seconds_usual", "Usual time of one photo").set_function(
-            lambda: desk.usual_s
-        )
+        self._reckoned(desk.gate)
         self._gauge("nadirfix_upload_bytes", "Bytes of photos in memory").set_function(
             lambda: ledger.held_bytes
         )
         ProcessCollector(registry=self._registry)
+
+    def _reckoned(self, gate: Gate) -> None:
+        """What the queue expects: nobody is told something else than it goes by."""
+        for name, text, value in (
+            ("queue_places", "Photos that may be in the house now", lambda: gate.places),
+            ("photo_seconds_usual", "Usual time of one photo", lambda: gate.reckoning.usual_s),
+            ("photo_seconds_spread", "Its deviation over its mean", lambda: gate.reckoning.spread),
+            ("wait_seconds_expected", "Usual wait of who is let in now", lambda: gate.expected_s),
+            ("wait_seconds_bound", "Wait that 99 of 100 stay within", lambda: gate.bound_s),
+        ):
+            self._gauge(f"nadirfix_{name}", text).set_function(value)
 
     def request(self, method: str, path: str, status: int, seconds: float) -> None:
         """One request has been answered."""

@@ -44,7 +44,10 @@ class Pace:
 
     seat_s: float = 1.0  # a place is kept so long for a photo that is being sent
     first_guess_s: float = 0.5  # one piece of work, before there has been any
-    latest: float = 0.1  # how much the latest piece counts in the usual time of one
+    first_spread: float = 0.5  # their deviation over their mean, likewise
+    first_weight: float = 8.0  # that guess counts as much as so many pieces
+    latest: float = 0.02  # how much the latest piece counts in the usual time of one
+    deviations: float = 3.5  # of a wait, that must still fit into the bound; 0: count only
     longest_queues: int = 4  # nobody is told to wait longer than so many full queues
     longest_wait_s: float = 60.0  # nor longer than this
 

@@ -36,6 +36,7 @@ LINE_EXAMPLE: dict[str, Any] = {
     "photo": "000001.jpg", "status": "fix", "lon": 14.350908, "lat": 48.856985, "easting_m": 452388.1,
     "northing_m": 5411760.7, "epsg": 32633, "altitude_m": 375.0,
     "altitude_classes": {"altitude_m": [325.0, 375.0, 425.0], "probability": [0.02, 0.95, 0.03]},
+    "altitude_sources": [{"source": "picture", "altitude_m": 375.5, "sigma_m": 11.2}],
     "gsd_m": 0.312, "heading_deg": 270.0, "confidence": None, "radius95_m": None,
     "verified": None, "inliers": None, "tilt_deg": None, "tilt_toward_deg": None, "aircraft": None,
     "reason": None, "crop_clamped": False, "warnings": [],
@@ -89,6 +90,7 @@ class Line(_Open):
     epsg: int | None
     altitude_m: float | None
     altitude_classes: AltitudeClasses | None
+    altitude_sources: list[dict[str, Any]] = Field(description="What was believed before the map was asked.")
     gsd_m: float | None
     heading_deg: float | None
     confidence: float | None

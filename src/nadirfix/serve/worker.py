@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from bisect import insort
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from nadirfix.serve.options import Pace
+from nadirfix.serve.reckoning import ServiceTimes
 
 __all__ = ["Worker"]
 
 Answer = TypeVar("Answer")
 
 
+class _Piece(NamedTuple):
+    turn: int
+    future: Future[Any]
+    work: Callable[[], Any]
+
+
 class Worker:
-    """Does what it is given, in order.
+    """Does what it is given, whose turn is earliest first.
 
     Python's own pool waits for its threads when the program ends, and keeps what was cancelled until its turn
     comes, photo and all. This one forgets it at once, and its thread may be left behind.
     """
 
-    def __init__(self, pace: Pace) -> None:
-        self._pace = pace
+    def __init__(self, times: ServiceTimes) -> None:
+        self._times = times
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._waiting: list[_Piece] = []
         self._thread: threading.Thread | None = None
         self._began_s: float | None = None
-        self._done, self._stopped = 0, False
-        self.usual_s = pace.first_guess_s
+        self._stopped = False
 
     @property
     def count(self) -> int:
@@ -44,11 +49,11 @@ class Worker:
         began_s = self._began_s
         return 0.0 if began_s is None else time.monotonic() - began_s
 
-    def put(self, work: Callable[[], Answer]) -> Future[Answer]:
-        """Do this when all before it is done."""
+    def put(self, work: Callable[[], Answer], *, turn: int) -> Future[Answer]:
+        """Do this when all that is here and has an earlier turn is done."""
         future: Future[Answer] = Future()
         with self._changed:
-            self._waiting.append((future, work))
+            insort(self._waiting, _Piece(turn, future, work), key=lambda piece: piece.turn)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="nadirfix-desk", daemon=True)
                 self._thread.start()
@@ -58,7 +63,7 @@ class Worker:
     def drop(self, future: Future[Any]) -> None:
         """Forget a piece of work that has not begun, with all it holds."""
         with self._changed:
-            self._waiting = deque(kept for kept in self._waiting if kept[0] is not future)
+            self._waiting = [kept for kept in self._waiting if kept.future is not future]
 
     def stop(self, within_s: float) -> bool:
         """Finish what was taken; False where something is still at work after this time."""
@@ -79,7 +84,7 @@ class Worker:
             self._changed.wait_for(lambda: self._waiting or self._stopped)
             if not self._waiting:
                 return False
-            future, work = self._waiting.popleft()
+            _, future, work = self._waiting.pop(0)
             if not future.set_running_or_notify_cancel():
                 return True
             self._began_s = began_s = time.monotonic()
@@ -95,8 +100,7 @@ class Worker:
         return True
 
     def _note(self, took_s: float) -> None:
-        """Its place is free before the answer is heard; the first times count more, there are few of them."""
+        """Its place is free before the answer is heard."""
         with self._changed:
             self._began_s = None
-            self._done += 1
-            self.usual_s += max(self._pace.latest, 1 / self._done) * (took_s - self.usual_s)
+            self._times.note(took_s)

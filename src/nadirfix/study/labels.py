@@ -20,7 +20,7 @@ from nadirfix.output import Progress, quiet
 from nadirfix.shot import Shot, estimate_height, read_shot
 from nadirfix.types import Hypothesis, Point, View
 from nadirfix.verify.compare import Comparison, Sighting
-from nadirfix.verify.decide import decide
+from nadirfix.verify.decide import Wave, decide
 from nadirfix.verify.features import Detector
 from nadirfix.verify.trust import centre_covariance_m2
 
@@ -90,7 +90,7 @@ def _checked(
         return CheckedLabel(row=row, why=str(error), unreadable=True)
     ground = bundle.texture
     compare = Comparison(shot.pixels, shot.camera, texture=ground, detector=detector, options=asked)
-    verdict = decide((Hypothesis(view, 0.0) for view in views), compare, asked)
+    verdict = decide([Wave([Hypothesis(view, 0.0) for view in views])], compare, asked)
     seen = verdict.confirmed
     if seen is None:
         return CheckedLabel(row=row, why=verdict.reason or "")
@@ -115,8 +115,7 @@ def _views(
     tries = [(place, first) for place in places] if told else []
     tries += [(place, h) for place in places for h in (others if told else headings)]
     views = (View(place, a, h) for place, h in tries for a in altitudes)
-    count = len(altitudes) * len(tries)
-    return views, replace(options.verification, reach_m=look_m, hypotheses=count)
+    return views, replace(options.verification, reach_m=look_m)
 
 
 def _altitudes_m(row: ManifestRow, shot: Shot, bundle: Bundle, options: LabelOptions) -> list[float]:
@@ -124,7 +123,8 @@ def _altitudes_m(row: ManifestRow, shot: Shot, bundle: Bundle, options: LabelOpt
     if row.altitude_m is not None:
         return [row.altitude_m]
     estimate = estimate_height(shot, bundle).estimate
-    return [level.altitude_m for level in likely_altitudes(estimate, [], options.verification.votes)]
+    few = replace(options.verification.votes, scales=options.altitudes)
+    return [level.altitude_m for level in likely_altitudes(estimate, [], few)]
 
 
 def _headings_deg(row: ManifestRow, options: LabelOptions) -> list[float]:

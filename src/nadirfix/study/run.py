@@ -41,7 +41,9 @@ class Locator:
 
     def place(self, photo: Path, *, altitude_m: float | None = None, crop: bool = True) -> Fix:
         """Where a photo was taken, according to the bundle."""
-        options = dataclasses.replace(self.options, crop=crop)
+        # In simulated sets tags are the truth: only --use-exif-pose asks them, or the answer would leak.
+        silent = dataclasses.replace(self.options.tags, believed=False)
+        options = dataclasses.replace(self.options, crop=crop, tags=silent)
         return locate(photo, bundle=self.bundle, camera=self.camera, altitude_m=altitude_m, options=options)
 
     @property

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -28,6 +30,8 @@ Flags = NDArray[np.bool_]
 
 #: Points below which nothing can be fitted.
 _FEWEST = 4
+#: Windows of the map have sides of a multiple of this.
+_SIDE_STEP_PX = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,23 +82,31 @@ class Comparison:
         self._seen: dict[int, _Picture] = {}
 
     def points(self) -> int:
-        """How many points the photo offers at its finest."""
-        return len(self._photo(self._options.width_px).features)
+        """How many points the photo offers where it is looked at first."""
+        return len(self._photo(self._options.first_width_px).features)
 
     def first_look(self, view: View) -> Sighting:
         """Whether the map shows the photo near this view, which may be some metres and degrees off."""
         wide_m, _ = self._camera.footprint_m(view.altitude_m)
         # Around a photo from a few metres the usual reach would be thousands of its pixels.
-        return self._look(view, min(self._options.reach_m, wide_m))
+        return self._look(view, min(self._options.reach_m, wide_m), self._options.first_width_px)
 
     def second_look(self, before: Sighting) -> Sighting:
-        """The same again from where the first look led: turned and scaled alike, more points agree."""
-        wide_m, _ = self._camera.footprint_m(before.view.altitude_m)
-        again = self._look(before.view, self._options.second_reach * wide_m)
-        return again if again.inliers >= before.inliers else before
+        """The same again from where the first look led: turned and scaled alike, finer, more points agree.
 
-    def _look(self, view: View, reach_m: float) -> Sighting:
-        photo = self._photo(self._width_px(view.altitude_m))
+        Where ground has changed so much that they do not, once more as coarse as at first.
+        """
+        wide_m, _ = self._camera.footprint_m(before.view.altitude_m)
+        reach_m = self._options.second_reach * wide_m
+        fine = self._look(before.view, reach_m, self._options.width_px)
+        # Coarse pixels forgive more, so that fewer fine points agree where all is well.
+        if fine.inliers >= self._options.finer_share * before.inliers:
+            return fine
+        coarse = self._look(before.view, reach_m, self._options.first_width_px)
+        return max(fine, coarse, before, key=lambda seen: seen.inliers)
+
+    def _look(self, view: View, reach_m: float, width_px: int) -> Sighting:
+        photo = self._photo(self._width_px(view.altitude_m, width_px))
         with self._watch.stage("verify_render"):
             window, shown = self._window(view, photo.camera, reach_m)
         nothing = Sighting(view)
@@ -105,26 +117,34 @@ class Comparison:
         with self._watch.stage("verify_match"):
             return _sighting(view, photo, ground, self._options)
 
-    def _width_px(self, altitude_m: float) -> int:
+    def _width_px(self, altitude_m: float, wanted_px: int) -> int:
         """How wide the photo is looked at: no finer than the map, in steps so that few sizes are needed."""
         wide_m, _ = self._camera.footprint_m(altitude_m)
-        width_px = min(wide_m / (self._texture.gsd_m * self._options.finest_map), self._options.width_px)
+        width_px = min(wide_m / (self._texture.gsd_m * self._options.finest_map), wanted_px)
         step = self._options.width_step_px
         return max(int(width_px // step) * step, step)
 
     def _photo(self, width_px: int) -> _Picture:
         if width_px not in self._seen:
             with self._watch.stage("verify_photo_points"):
-                small = _resized(self._pixels, self._camera, width_px)
+                small = _resized(self._fine, self._camera, width_px)
                 camera = self._camera.resized(small.shape[1], small.shape[0])
                 self._seen[width_px] = _Picture(camera, self._detect(grey_of(small)))
         return self._seen[width_px]
 
+    @cached_property
+    def _fine(self) -> Bytes:
+        """The photo as fine as it is ever looked at: what is coarser is made from that."""
+        wide_px = min(self._options.width_px, self._pixels.shape[1])
+        return _resized(self._pixels, self._camera, wide_px)
+
     def _window(self, view: View, photo: Camera, reach_m: float) -> tuple[Camera, Rendered]:
         """The map as the photo would show it from this view, with as much more around as the view may err."""
         gsd_m = photo.gsd_m(view.altitude_m)
-        wide, high = (round((side + 2 * reach_m) / gsd_m) for side in photo.footprint_m(view.altitude_m))
-        camera = Camera(max(wide, 1), max(high, 1), photo.fx_px, photo.fx_px)
+        sides_px = [(side + 2 * reach_m) / gsd_m for side in photo.footprint_m(view.altitude_m)]
+        # Libraries prepare themselves for each new size of picture: a few sizes are enough.
+        wide, high = (math.ceil(side / _SIDE_STEP_PX) * _SIDE_STEP_PX for side in sides_px)
+        camera = Camera(wide, high, photo.fx_px, photo.fx_px)
         return camera, self._texture.render(view, camera)
 
 
@@ -185,7 +205,9 @@ class _Fit:
         for _ in range(self.options.reselect):
             if fitted is None:
                 break
-            agree = self._near(fitted.view)
+            before, agree = agree, self._near(fitted.view)
+            if np.array_equal(before, agree):
+                break
             fitted = self._to(fitted.view, agree)
         return fitted, agree
 

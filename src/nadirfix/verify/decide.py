@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from nadirfix.geo.angle import turn_deg
 from nadirfix.options_frame import VoteOptions
@@ -12,7 +15,7 @@ from nadirfix.types import Hypothesis, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.trust import confidence_of, support_of
 
-__all__ = ["Verdict", "decide", "from_likely_to_all"]
+__all__ = ["Guesses", "Verdict", "Wave", "decide", "from_middle_to_whole"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,63 +40,86 @@ class Verdict:
         return tuple(kept)
 
 
-def decide(hypotheses: Iterable[Hypothesis], compare: Comparison, options: VerifyOptions) -> Verdict:
+@dataclass(frozen=True, slots=True, eq=False)
+class Wave:
+    """Hypotheses that were thought of together, the likeliest first, and how many of them are looked at."""
+
+    hypotheses: Sequence[Hypothesis]
+    looks: int = sys.maxsize
+
+
+class Guesses(Protocol):
+    """Where hypotheses come from."""
+
+    def of_middle(self, how: VoteOptions) -> list[Hypothesis]:
+        """What looks like the middle of the photo, for nothing: it has been asked already."""
+
+    def voted(self, how: VoteOptions) -> list[Hypothesis]:
+        """What the whole frame votes for."""
+
+
+def from_middle_to_whole(guess: Guesses, votes: VoteOptions, options: VerifyOptions) -> Iterator[Wave]:
+    """What looks like the photo's middle; if the map confirms none of that, its middle at every altitude.
+
+    And if it confirms none of those either, the whole frame at every altitude. Each wave costs ten times the
+    one before and is asked for only when it comes to that.
+    """
+    if options.middle:
+        yield Wave(guess.of_middle(votes), options.middle)
+    if options.ladder:
+        yield Wave(guess.voted(replace(votes, crops=1, sure=math.inf)), options.ladder)
+    if options.whole:
+        yield Wave(guess.voted(replace(votes, sure=math.inf)), options.whole)
+
+
+def decide(waves: Iterable[Wave], compare: Comparison, options: VerifyOptions) -> Verdict:
     """Look at hypotheses in their order and stop at the first the map confirms and no other rivals.
 
-    They are taken one by one, so that those never looked at need never be thought of.
+    Waves are taken one by one, so that those it never comes to need never be thought of.
     """
     points = compare.points()
     if points < options.min_points:
         return Verdict((), f"too little texture in the photo: {points} points to go by")
-    seen = _looks(_distinct(hypotheses, options), compare, options)
+    seen = _looks(waves, compare, options)
     best_first = sorted(seen, key=lambda s: (-support_of(s, options.trust), -s.inliers))
     return Verdict(tuple(best_first), _objection(best_first, options))
 
 
-def from_likely_to_all(
-    voted: Callable[[VoteOptions], list[Hypothesis]], votes: VoteOptions, options: VerifyOptions
-) -> Iterator[Hypothesis]:
-    """What few crops at the likeliest altitude vote for; what all do, if the map confirms none of that.
-
-    And if it confirms none of those either, what all altitudes vote for, as if none were likelier: an
-    estimate from the picture alone is now and then far off, and the map is what tells.
-    """
-    few = replace(votes, scales=1, crops=votes.first_crops, looks=0)
-    yield from voted(few)[: options.quick]
-    yield from voted(votes)[: options.likely]
-    if options.scales > 0:
-        every = replace(votes, scales=options.scales, scale_share=1.0, even=True)
-        yield from voted(replace(every, crops=options.scale_crops))
-
-
-def _looks(hypotheses: Iterable[Hypothesis], compare: Comparison, options: VerifyOptions) -> list[Sighting]:
+def _looks(waves: Iterable[Wave], compare: Comparison, options: VerifyOptions) -> list[Sighting]:
     """Sightings until one is sure and enough other places were tried and found wanting."""
     seen: list[Sighting] = []
-    sure: Sighting | None = None
-    for hypothesis in hypotheses:
-        if sure and _same_place(hypothesis.view, sure.view):
-            continue
-        found = compare.first_look(hypothesis.view)
-        if found.inliers >= options.promising_inliers:
-            found = compare.second_look(found)
-        seen.append(found)
-        if sure is None and confidence_of(found, options.trust) >= options.sure_confidence:
-            sure = found
-        if sure and sum(not _same_place(s.view, sure.view) for s in seen) >= options.rivals:
-            break
+    asked: list[View] = []
+    for wave in waves:
+        for one in wave.hypotheses[: wave.looks]:
+            if any(_alike(one.view, before, options) for before in asked):
+                continue
+            asked.append(one.view)
+            seen.append(found := _look(one.view, compare, options))
+            if confidence_of(found, options.trust) >= options.sure_confidence:
+                rivals = _rivals(found, one.score, wave, asked, options)
+                return seen + [_look(view, compare, options) for view in rivals]
     return seen
 
 
-def _distinct(hypotheses: Iterable[Hypothesis], options: VerifyOptions) -> Iterator[Hypothesis]:
-    """Hypotheses one look does not cover together, in their order, as many as may be looked at."""
-    kept: list[Hypothesis] = []
-    for one in hypotheses:
-        if any(_alike(one.view, other.view, options) for other in kept):
-            continue
-        kept.append(one)
-        yield one
-        if len(kept) == options.hypotheses:
-            return
+def _look(view: View, compare: Comparison, options: VerifyOptions) -> Sighting:
+    found = compare.first_look(view)
+    worth = options.second and found.inliers >= options.promising_inliers
+    return compare.second_look(found) if worth else found
+
+
+def _rivals(
+    sure: Sighting, score: float, wave: Wave, asked: Sequence[View], options: VerifyOptions
+) -> list[View]:
+    """Other places that must be looked at before a sure one is believed: the next likeliest.
+
+    None where another was looked at in vain already. Where the map shows the photo beyond doubt, only a place
+    that looks about as much like it to begin with: a twin would.
+    """
+    twins = support_of(sure, options.trust) >= options.beyond_doubt
+    wanted = options.rivals - sum(not _same_place(view, sure.view) for view in asked)
+    least = options.twin_share * score if twins else -math.inf
+    others = [h.view for h in wave.hypotheses if h.view not in asked and h.score >= least]
+    return [view for view in others if not _same_place(view, sure.view)][: max(wanted, 0)]
 
 
 def _alike(a: View, b: View, options: VerifyOptions) -> bool:

@@ -23,6 +23,7 @@ Bytes = NDArray[np.uint8]
 _DESCRIPTION, _CELL = 64, 8
 #: Points nearer to the frame, or to where the map ends, describe the edge and not the ground.
 _MARGIN_PX = 4
+_MEAN = np.full((1, 3), 1 / 3, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +55,7 @@ def detector_of(name: str, network: Network | None, options: FeatureOptions) -> 
 
 def grey_of(pixels: NDArray[np.uint8] | Singles) -> Singles:
     """The mean of the three colours."""
-    return np.asarray(np.asarray(pixels, np.float32).mean(axis=2), np.float32)
+    return np.asarray(cv2.transform(np.asarray(pixels, np.float32), _MEAN), np.float32)
 
 
 class XFeatDetector:
@@ -145,13 +146,16 @@ def _map_position(pixel: NDArray[np.int64], size_px: int) -> Singles:
 
 def _sampled(maps: Singles, x: Singles, y: Singles, taps: int) -> Singles:
     """Values of all channels between pixels, one row each; beyond the edge the last pixel goes on."""
-    layers = np.ascontiguousarray(np.moveaxis(maps, 0, -1))
-    rows, down = _taps(y, layers.shape[0], taps)
-    cols, across = _taps(x, layers.shape[1], taps)
-    taken = np.zeros((len(x), layers.shape[2]), np.float32)
+    depth, height, width = maps.shape
+    layers = np.ascontiguousarray(maps.reshape(depth, -1).T)
+    rows, down = _taps(y, height, taps)
+    cols, across = _taps(x, width, taps)
+    taken, one = np.zeros((2, len(x), depth), np.float32)
     for i in range(taps):
         for j in range(taps):
-            taken += layers[rows[:, i], cols[:, j]] * (down[:, i] * across[:, j])[:, None]
+            np.take(layers, rows[:, i] * width + cols[:, j], axis=0, out=one, mode="clip")
+            one *= (down[:, i] * across[:, j])[:, None]
+            taken += one
     return taken
 
 

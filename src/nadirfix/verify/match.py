@@ -19,8 +19,9 @@ Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Rows of the table of likenesses that are held in memory at a time.
-_ROWS = 256
+#: Rows of the table of likenesses that are held in memory at a time: 16 MB for 2048 points. Small pieces cost
+#: more than they save: each is shared out among threads that must be waited for.
+_ROWS = 2048
 #: How sure it must be that no better movement was missed, before the rounds are over.
 _SURE = 0.9999
 #: How much farther off a point may lie where the lean of the camera is left out.

@@ -26,8 +26,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _ROUNDS = 8
-#: By how much each number is changed to see what that changes; a fit ends when it moves less than part of it.
-_STEPS, _ENOUGH = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5]), 0.3
+#: By how much each number is changed to see what that changes.
+_STEPS = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5])
+#: A fit ends when no number moves more than this: a centimetre, and as little at the edges of the frame.
+_SETTLED = np.array([0.01, 0.01, 2e-5, 2e-5, 5e-5, 5e-5])
 #: A lean nobody flies with, and one beyond which a view cannot be rendered.
 _MAX_TILT = math.radians(45.0)
 #: Residuals are never believed to be smaller than this many pixels: points are found no better.
@@ -36,6 +38,8 @@ _FINEST_PX = 0.15
 _LOOSE = (500.0, 500.0, 0.5, 0.5)
 #: Points this many deviations off count half.
 _FALL_OFF = 2.4
+#: Points a block must hold for their mean to say anything.
+_IN_BLOCK = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +49,7 @@ class FittedView:
     view: View
     residual_m: Floats  # one length per point
     covariance: Floats  # east, north (m), log altitude, heading, lean east, lean north (rad)
+    together_m: float = 0.0  # how far points of one part of the frame are off together, beyond chance
 
 
 def view_from_homography(ground_from_photo: Floats, camera: Camera, origin: Point) -> View:
@@ -74,14 +79,15 @@ def fit_view(
         weight = _weights(off, finest_m)
         normal = _normal(slope, weight) + prior
         at = at - (step := np.linalg.solve(normal, _pull(slope, weight, off) + prior @ ask.whole(at)))
-        if np.abs(step / _STEPS).max() < _ENOUGH:
+        if (np.abs(step) < _SETTLED).all():
             break
     off, slope = ask(at), ask.slope(at)
     weight = _weights(off, finest_m)
     pulls = np.einsum("nki,n,nk->ni", slope, weight, off)
     block = _blocks(photo_px, camera, options)
     covariance = _covariance(pulls, _curvature(slope, weight, off) + prior, prior, block)
-    return FittedView(ask.view(at), np.hypot(off[:, 0], off[:, 1]), covariance)
+    together_m = _together_m(off, weight, block)
+    return FittedView(ask.view(at), np.hypot(off[:, 0], off[:, 1]), covariance, together_m)
 
 
 def misses_m(photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, view: View) -> Floats:
@@ -167,7 +173,8 @@ def _weights(off: Floats, finest_m: float) -> Floats:
 
 
 def _normal(slope: Floats, weight: Floats) -> Floats:
-    return np.asarray(np.einsum("nki,n,nkj->ij", slope, weight, slope), np.float64)
+    rows = slope.reshape(-1, slope.shape[2])
+    return np.asarray((rows * np.repeat(weight, 2)[:, None]).T @ rows, np.float64)
 
 
 def _curvature(slope: Floats, weight: Floats, off: Floats) -> Floats:
@@ -179,7 +186,7 @@ def _curvature(slope: Floats, weight: Floats, off: Floats) -> Floats:
 
 
 def _pull(slope: Floats, weight: Floats, off: Floats) -> Floats:
-    return np.asarray(np.einsum("nki,n,nk->i", slope, weight, off), np.float64)
+    return np.asarray((np.repeat(weight, 2) * off.ravel()) @ slope.reshape(-1, slope.shape[2]), np.float64)
 
 
 def _covariance(pulls: Floats, normal: Floats, prior: Floats, block: Ints) -> Floats:
@@ -195,6 +202,24 @@ def _covariance(pulls: Floats, normal: Floats, prior: Floats, block: Ints) -> Fl
     spreads = (fair * pulls.T @ pulls, used / max(used - 1, 1) * together.T @ together)
     both = [inverse @ (spread + prior) @ inverse for spread in spreads]
     return np.asarray(max(both, key=lambda c: float(c[0, 0] + c[1, 1])), np.float64)
+
+
+def _together_m(off: Floats, weight: Floats, block: Ints) -> float:
+    """Metres, per axis, by which points of a block are off together: what chance alone would do taken away.
+
+    Where two pictures are warped against each other neighbours err alike, however many there are.
+    """
+    count = int(block.max()) + 1
+    total = np.bincount(block, weight, minlength=count)
+    used = np.bincount(block, minlength=count) >= _IN_BLOCK
+    if np.count_nonzero(used) < 2:
+        return 0.0
+    sums = np.stack([np.bincount(block, weight * off[:, k], minlength=count) for k in (0, 1)], axis=1)
+    mean = sums[used] / total[used, None]
+    inside = off - (sums / np.maximum(total, 1e-12)[:, None])[block]
+    scatter = np.bincount(block, (weight**2) * (inside**2).sum(axis=1), minlength=count)[used]
+    chance = scatter / total[used] ** 2 / 2
+    return math.sqrt(max(float(np.mean((mean**2).sum(axis=1) / 2 - chance)), 0.0))
 
 
 def _blocks(photo_px: Floats, camera: Camera, options: VerifyOptions) -> Ints:

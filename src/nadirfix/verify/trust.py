@@ -22,13 +22,17 @@ Floats = NDArray[np.float64]
 _Z95 = 1.6449
 
 
-def support_of(sighting: Sighting, options: TrustOptions) -> int:
-    """Over how many parts of the frame agreeing points are spread: a heap of them in one spot is chance."""
+def support_of(sighting: Sighting, options: TrustOptions) -> float:
+    """How many points agree, and over how many parts of the frame: the geometric mean of both.
+
+    A heap of points in one spot is chance, and so are a few spread thinly all over; ground that is still the
+    same has many in each of its parts.
+    """
     if sighting.inliers == 0:
-        return 0
+        return 0.0
     grid = np.array([options.grid_columns, options.grid_rows])
     part = np.clip((sighting.photo_share * grid).astype(int), 0, grid - 1)
-    return len(np.unique(part @ [1, options.grid_columns]))
+    return math.sqrt(len(np.unique(part @ [1, options.grid_columns])) * sighting.inliers)
 
 
 def confidence_of(sighting: Sighting, options: TrustOptions) -> float:
@@ -43,7 +47,8 @@ def centre_covariance_m2(sighting: Sighting, options: TrustOptions, *, map_gsd_m
     """Covariance of the frame centre, east and north: what the points say, and what they cannot know."""
     if sighting.fitted is None:
         raise ValueError("nothing was seen, so there is nothing to be sure of")
-    unseen_m2 = options.floor_m**2 + (options.floor_map_px * map_gsd_m) ** 2
+    warped_m2 = (options.warp * sighting.fitted.together_m) ** 2
+    unseen_m2 = warped_m2 + options.floor_m**2 + (options.floor_map_px * map_gsd_m) ** 2
     return options.inflate**2 * sighting.fitted.covariance[:2, :2] + unseen_m2 * np.eye(2)
 
 

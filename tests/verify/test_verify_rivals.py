@@ -1,0 +1,149 @@
+"""How many places are looked at: no more than the answer needs, and never fewer than a twin would take."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from nadirfix.options_verify import VerifyOptions
+from nadirfix.types import Hypothesis, Point, View
+from nadirfix.verify.compare import Comparison, Sighting
+from nadirfix.verify.decide import Verdict, Wave, decide
+from nadirfix.verify.features import Detector, Features
+from nadirfix.verify.pose import FittedView
+from tests.places import CAMERA, photo_from, place, view_of
+
+HERE = Point(500_000.0, 5_400_000.0, 32633)
+OPTIONS = VerifyOptions()
+
+
+def view(number: int) -> View:
+    return View(HERE.moved(1000.0 * number, 0.0), 200.0, 0.0)
+
+
+def guess(number: int, score: float = 0.1) -> Hypothesis:
+    return Hypothesis(view(number), score)
+
+
+class Map:
+    """A map that shows the photo at these places, in so many parts of the frame."""
+
+    def __init__(self, **parts: int) -> None:
+        self.parts = {int(name[1:]): count for name, count in parts.items()}
+        self.asked: list[int] = []
+
+    def points(self) -> int:
+        return 1000
+
+    def first_look(self, asked: View) -> Sighting:
+        number = round((asked.center.east_m - HERE.east_m) / 1000)
+        self.asked.append(number)
+        spot = np.arange(self.parts.get(number, 0))
+        share = np.stack([(spot % 12 + 0.5) / 12, (spot // 12 + 0.5) / 9], axis=1)
+        fitted = FittedView(asked, np.ones(spot.size), np.eye(6) * 1e-4) if spot.size else None
+        return Sighting(asked, 100, fitted, share, np.zeros((spot.size, 2)), 0.5)
+
+    def second_look(self, before: Sighting) -> Sighting:
+        return before
+
+
+def decided(ground: Map, *waves: Wave) -> Verdict:
+    return decide(waves, ground, OPTIONS)  # type: ignore[arg-type]
+
+
+def test_beyond_doubt_nothing_else_is_looked_at() -> None:
+    ground = Map(p1=60)
+    told = decided(ground, Wave([guess(1, 0.9), guess(2, 0.3), guess(3, 0.1)]))
+    assert told.confirmed is not None and ground.asked == [1]
+
+
+def test_a_place_that_looks_as_much_like_it_is_a_twin_to_look_at() -> None:
+    ground = Map(p1=60, p2=58)
+    told = decided(ground, Wave([guess(1, 0.5), guess(2, 0.4)], looks=1))
+    assert ground.asked == [1, 2]
+    assert "look alike" in str(told.reason)
+
+
+def test_what_is_sure_but_not_beyond_doubt_needs_one_other_place_in_vain() -> None:
+    ground = Map(p1=25)
+    told = decided(ground, Wave([guess(1, 0.9), guess(2, 0.01)], looks=1), Wave([guess(3)]))
+    assert told.confirmed is not None
+    assert ground.asked == [1, 2], "the next likeliest, though no hypothesis of its own; no other wave"
+
+
+def test_a_place_already_looked_at_in_vain_is_rival_enough() -> None:
+    ground = Map(p2=25)
+    assert decided(ground, Wave([guess(1), guess(2), guess(3)])).confirmed is not None
+    assert ground.asked == [1, 2]
+
+
+def test_waves_are_gone_through_until_one_is_confirmed() -> None:
+    ground = Map(p4=60)
+    waves = [Wave([guess(1), guess(2), guess(3)], looks=2), Wave([guess(1), guess(4)]), Wave([guess(5)])]
+    assert decided(ground, *waves).confirmed is not None
+    assert ground.asked == [1, 2, 4], "the third was thought of only, the first is not looked at twice"
+
+
+def test_nothing_to_look_at_is_said() -> None:
+    assert "no hypothesis" in str(decided(Map()).reason)
+
+
+@pytest.mark.parametrize("second", [True, False])
+def test_a_second_look_is_finer_and_can_be_left_out(sift: Detector, second: bool) -> None:
+    widths: list[int] = []
+
+    def watched(grey: np.ndarray, valid: np.ndarray | None = None) -> Features:
+        if valid is None:
+            widths.append(grey.shape[1])
+        return sift(grey, valid)
+
+    true = view_of(place(), altitude_m=200.0)
+    options = VerifyOptions(second=second)
+    compare = Comparison(
+        photo_from(place(), true), CAMERA, texture=place(), detector=watched, options=options
+    )
+    near = View(true.center.moved(12.0, -9.0), 210.0, true.heading_deg + 6)
+    told = decide([Wave([Hypothesis(near, 1.0)])], compare, options)
+    assert told.confirmed is not None
+    assert widths == ([320, 512] if second else [320])
+
+
+def test_windows_of_the_map_have_few_sizes(sift: Detector) -> None:
+    sizes: set[tuple[int, ...]] = set()
+
+    def watched(grey: np.ndarray, valid: np.ndarray | None = None) -> Features:
+        if valid is not None:
+            sizes.add(grey.shape)
+        return sift(grey, valid)
+
+    true = view_of(place(), altitude_m=200.0)
+    compare = Comparison(
+        photo_from(place(), true), CAMERA, texture=place(), detector=watched, options=OPTIONS
+    )
+    for step in range(8):
+        compare.first_look(View(true.center, 160.0 * math.exp(0.05 * step), true.heading_deg))
+    assert len(sizes) <= 4
+    assert all(side % 64 == 0 for size in sizes for side in size)
+
+
+def test_where_finer_finds_less_the_coarse_look_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ground that has changed: its large shapes are still there, its small ones are not."""
+    looked: list[int] = []
+
+    def look(_self: Comparison, asked: View, _reach_m: float, width_px: int) -> Sighting:
+        looked.append(width_px)
+        count = 10 if width_px > OPTIONS.first_width_px else 60
+        fitted = FittedView(asked, np.ones(count), np.eye(6) * 1e-4)
+        return Sighting(asked, 100, fitted, np.zeros((count, 2)), np.zeros((count, 2)), 0.5)
+
+    monkeypatch.setattr(Comparison, "_look", look)
+    ground = SimpleNamespace(gsd_m=0.5)
+    compare = Comparison(
+        np.zeros((8, 8, 3), np.uint8), CAMERA, texture=ground, detector=None, options=OPTIONS
+    )  # type: ignore[arg-type]
+    first = compare.first_look(view(0))
+    assert compare.second_look(first).inliers == 60
+    assert looked == [320, 512, 320]
