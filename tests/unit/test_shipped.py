@@ -61,7 +61,7 @@ def test_it_is_the_embedder_it_was_made_from(name: str) -> None:
     session = onnxruntime.InferenceSession(shipped(options).content, providers=["CPUExecutionProvider"])
     (seen,) = session.run(None, {"inputs": inputs})
     print(f"{name}: {np.abs(seen - wanted).max():.1e} of {np.abs(wanted).max():.1f}")
-    # The altitude network was shipped when its smallest matrices were still put into eight bits in one file only.
+    # The altitude network shipped when its smallest matrices were in eight bits in one of the files only.
     close = 1e-2 if name == SHIPPED_ALTITUDE.start else 1e-3
     assert np.abs(seen - wanted).max() < close * np.abs(wanted).max()
 
