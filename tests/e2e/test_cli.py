@@ -100,10 +100,10 @@ def test_pose_only_when_asked(ground: Path, tmp_path: Path) -> None:
 def test_our_errors_end_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail() -> None:
+    def fail(arguments: list[str]) -> int:
         raise InputError("photo.missing", "the photo is not there", seen="a.jpg", do="check the path")
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(cli, "_run", fail)
     assert cli.main() == 2
     assert (
         capsys.readouterr().err == "nadirfix: the photo is not there: a.jpg. Check the path [photo.missing]\n"
@@ -114,10 +114,10 @@ def test_our_errors_end_in_one_line(
 def test_unexpected_errors_say_how_to_report_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], debug: bool
 ) -> None:
-    def fail() -> None:
+    def fail(arguments: list[str]) -> int:
         raise ValueError("gremlins")
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(cli, "_run", fail)
     monkeypatch.setenv("NADIRFIX_DEBUG", "1" if debug else "0")
     assert cli.main() == 1
     said = capsys.readouterr().err
@@ -128,8 +128,8 @@ def test_unexpected_errors_say_how_to_report_them(
 
 
 def test_interrupt_exits_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> None:
+    def fail(arguments: list[str]) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(cli, "_run", fail)
     assert cli.main() == 130

@@ -149,7 +149,10 @@ def _version(name: str) -> str | None:
 
     Python's own way to ask takes as long as opening a network.
     """
-    spec = find_spec(name)
+    try:
+        spec = find_spec(name)
+    except ModuleNotFoundError:  # an importer may say so in this way, too
+        spec = None
     if spec is None or not spec.submodule_search_locations:
         return None
     home = Path(spec.submodule_search_locations[0]).parent
