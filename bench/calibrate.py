@@ -38,6 +38,7 @@ from nadirfix.options import RenderOptions, TextureOptions
 from nadirfix.options_verify import TrustOptions, VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.compare import Comparison, Sighting
+from nadirfix.verify.decide import look_at
 from nadirfix.verify.features import Detector
 from nadirfix.verify.trust import confidence_of, radius95_m, support_of
 from nadirfix.world.make import make_world
@@ -46,6 +47,7 @@ CAMERA = Camera(1024, 768, 600.0, 600.0)
 ALTITUDE_M = (100.0, 600.0)
 RIGHT_M = 25.0
 WAVES = 24
+WRONG = 0.003
 Pair = tuple[np.ndarray, View]
 
 
@@ -58,6 +60,7 @@ class Row:
     right: bool
     map_gsd_m: float
     chooses: bool  # or says what comes of what was chosen
+    apart: bool  # nothing of the photo's ground can be seen from where it was looked for
 
 
 def main() -> None:
@@ -162,38 +165,42 @@ def looks(
             for p in elsewhere
         ]
         for number, view in enumerate(views):
-            seen = compare.first_look(view)
-            if seen.inliers >= options.promising_inliers:
-                seen = compare.second_look(seen)
+            seen = look_at(view, compare, options)
             if number == 0 and seen.fitted is None:
                 continue  # not seen where it is: it would be refused, and says nothing of wrong sightings
             off_m = seen.view.center.distance_m(true.center)
             right = seen.fitted is not None and off_m < RIGHT_M  # a wide frame may be found from afar
-            yield Row(seen, off_m, right, texture.gsd_m, i % 2 == 0)
+            apart = view.center.distance_m(true.center) > 2 * CAMERA.footprint_m(true.altitude_m)[0]
+            yield Row(seen, off_m, right, texture.gsd_m, i % 2 == 0, apart)
 
 
 def confidence(rows: Sequence[Row]) -> dict[str, Any]:
     """A logistic curve: beyond its 90th percentile the support of wrong sightings falls off geometrically.
 
-    How fast is told by how far the tenth beyond it lies beyond it, on average. Right sightings have any
-    support; before a look it is as likely to be wrong as the number of looks to one.
+    How fast is told by how far the tenth beyond it lies beyond it, on average. An answer is given from where
+    in all looks at a photo of elsewhere so much support is found for one photo in so many (``WRONG``). Looks
+    at which a part of the photo's own ground may be seen are left out.
     """
     trust, verify = TrustOptions(), VerifyOptions()
     support = np.array([support_of(row.sighting, trust) for row in rows], float)
-    right = np.array([row.right for row in rows])
-    wrong, parts = support[~right], trust.grid_columns * trust.grid_rows
+    right, apart = np.array([row.right for row in rows]), np.array([row.apart for row in rows])
+    wrong = support[apart]
     start = float(np.percentile(wrong, 90))
     beyond = wrong[wrong > start] - start
-    slope = math.log(1 + 1 / float(beyond.mean()))
+    slope, share = 1 / float(beyond.mean()), len(beyond) / len(wrong)
     looks = verify.middle + verify.ladder + verify.whole
-    density = len(beyond) / len(wrong) * (1 - math.exp(-slope))
-    middle = start + math.log(looks * density * parts) / slope
+    enough = start + math.log(looks * share / WRONG) / slope
+    odds = math.log(verify.min_confidence / (1 - verify.min_confidence))
     return {
-        "looks": {"right": int(right.sum()), "wrong": int((~right).sum())},
-        "confidence_middle": round(middle, 2),
+        "looks": {"right": int(right.sum()), "elsewhere": len(wrong)},
+        "enough_support": round(enough, 2),
+        "confidence_middle": round(enough - odds / slope, 2),
         "confidence_slope": round(slope, 3),
-        "support_right_percentiles": [float(np.percentile(support[right], q)) for q in (1, 5, 50)],
-        "support_wrong_percentiles": [float(np.percentile(wrong, q)) for q in (50, 90, 95, 99, 99.9, 100)],
+        "right_answered_percent": round(100 * float(np.mean(support[right] >= enough)), 1),
+        "support_right_percentiles": [round(float(np.percentile(support[right], q)), 1) for q in (1, 5, 50)],
+        "support_wrong_percentiles": [
+            round(float(np.percentile(wrong, q)), 1) for q in (50, 90, 95, 99, 100)
+        ],
     }
 
 

@@ -15,7 +15,7 @@ __all__ = ["FeatureOptions", "LabelOptions", "TrustOptions", "VerifyOptions"]
 class FeatureOptions:
     """Points looked for in a picture, to find them again in another."""
 
-    points: int = 1536  # the strongest so many
+    points: int = 2048  # the strongest so many
     xfeat_threshold: float = 0.05  # chance of a point below which there is none
     sift_contrast: float = 0.02
 
@@ -39,13 +39,13 @@ class VerifyOptions:
     """How hypotheses are held against the map."""
 
     width_px: int = 512  # the photo is looked at this wide, or as fine as the map is
-    first_width_px: int = 320  # and at first: coarser finds more on changed ground, finer places better
+    first_width_px: int = 448  # and at first, which is enough where it leaves no doubt
+    coarse_width_px: int = 384  # and where a finer look leaves some: large shapes outlast small ones
     width_step_px: int = 64
     finest_map: float = 0.75  # the photo is looked at no finer than this many map pixels
     supersample: int = 1  # samples of the map per pixel and axis: three cost as much as all matching
     reach_m: float = 35.0  # how far off a hypothesis may be
-    second: bool = True  # what the first look finds is looked at once more, finer
-    finer_share: float = 0.5  # of the points that agreed at first, which are enough when looked at finer
+    second: bool = True  # what the first look finds is looked at once more, unless beyond doubt
     second_reach: float = 0.04  # around the second look, as a share of the photo's width
     valid_share: float = 0.25  # share of the view that must lie on the map
     min_likeness: float = 0.0  # of two descriptions, as a cosine
@@ -63,7 +63,7 @@ class VerifyOptions:
     middle: int = 2  # hypotheses of the photo's middle alone, before anything more is described
     ladder: int = 4  # of its middle at every altitude, before the whole frame is asked
     whole: int = 6  # of the whole frame at every altitude
-    beyond_doubt: float = 40.0  # support from which only a twin could do as well
+    beyond_doubt: float = 30.0  # support from which only a twin could do as well
     twin_share: float = 0.6  # and a twin looks at least so much like the photo to begin with
     rivals: int = 1  # other places that must have been looked at in vain
     rival_share: float = 0.6  # another place with this share of the support is as good

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Hypothesis, Point, View
 from nadirfix.verify.compare import Comparison, Sighting
-from nadirfix.verify.decide import Verdict, Wave, decide
+from nadirfix.verify.decide import Verdict, Wave, decide, look_at
 from nadirfix.verify.features import Detector, Features
 from nadirfix.verify.pose import FittedView
 from tests.places import CAMERA, photo_from, place, view_of
@@ -47,6 +48,9 @@ class Map:
         return Sighting(asked, 100, fitted, share, np.zeros((spot.size, 2)), 0.5)
 
     def second_look(self, before: Sighting) -> Sighting:
+        return before
+
+    def coarse_look(self, before: Sighting) -> Sighting:
         return before
 
 
@@ -91,8 +95,15 @@ def test_nothing_to_look_at_is_said() -> None:
     assert "no hypothesis" in str(decided(Map()).reason)
 
 
+def test_beyond_doubt_no_second_look_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    again: list[Sighting] = []
+    monkeypatch.setattr(Map, "second_look", lambda _self, before: again.append(before) or before)
+    assert decided(Map(p1=60), Wave([guess(1)])).confirmed is not None and not again
+    assert decided(Map(p1=25), Wave([guess(1)])).confirmed is not None and len(again) == 1
+
+
 @pytest.mark.parametrize("second", [True, False])
-def test_a_second_look_is_finer_and_can_be_left_out(sift: Detector, second: bool) -> None:
+def test_looking_again_is_finer_than_coarse_and_can_be_left_out(sift: Detector, second: bool) -> None:
     widths: list[int] = []
 
     def watched(grey: np.ndarray, valid: np.ndarray | None = None) -> Features:
@@ -101,14 +112,12 @@ def test_a_second_look_is_finer_and_can_be_left_out(sift: Detector, second: bool
         return sift(grey, valid)
 
     true = view_of(place(), altitude_m=200.0)
-    options = VerifyOptions(second=second)
-    compare = Comparison(
-        photo_from(place(), true), CAMERA, texture=place(), detector=watched, options=options
-    )
+    options = VerifyOptions(second=second, beyond_doubt=math.inf)
+    shown = photo_from(place(), true)
+    compare = Comparison(shown, CAMERA, texture=place(), detector=watched, options=options)
     near = View(true.center.moved(12.0, -9.0), 210.0, true.heading_deg + 6)
-    told = decide([Wave([Hypothesis(near, 1.0)])], compare, options)
-    assert told.confirmed is not None
-    assert widths == ([320, 512] if second else [320])
+    assert look_at(near, compare, options).fitted is not None
+    assert widths == ([448, 512, 384] if second else [448])
 
 
 def test_windows_of_the_map_have_few_sizes(sift: Detector) -> None:
@@ -129,21 +138,16 @@ def test_windows_of_the_map_have_few_sizes(sift: Detector) -> None:
     assert all(side % 64 == 0 for size in sizes for side in size)
 
 
-def test_where_finer_finds_less_the_coarse_look_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ground that has changed: its large shapes are still there, its small ones are not."""
-    looked: list[int] = []
+def test_ground_that_has_changed_is_looked_at_coarsely_and_the_better_look_counts() -> None:
+    """Its large shapes are still there, its small ones are not."""
+    weak, strong = Map(p1=15).first_look(view(1)), Map(p1=28).first_look(view(1))
+    looked: list[str] = []
 
-    def look(_self: Comparison, asked: View, _reach_m: float, width_px: int) -> Sighting:
-        looked.append(width_px)
-        count = 10 if width_px > OPTIONS.first_width_px else 60
-        fitted = FittedView(asked, np.ones(count), np.eye(6) * 1e-4)
-        return Sighting(asked, 100, fitted, np.zeros((count, 2)), np.zeros((count, 2)), 0.5)
+    def told(name: str, sighting: Sighting) -> Any:
+        return lambda _asked: looked.append(name) or sighting
 
-    monkeypatch.setattr(Comparison, "_look", look)
-    ground = SimpleNamespace(gsd_m=0.5)
-    compare = Comparison(
-        np.zeros((8, 8, 3), np.uint8), CAMERA, texture=ground, detector=None, options=OPTIONS
-    )  # type: ignore[arg-type]
-    first = compare.first_look(view(0))
-    assert compare.second_look(first).inliers == 60
-    assert looked == [320, 512, 320]
+    compare: Any = SimpleNamespace(
+        first_look=told("first", weak), second_look=told("second", weak), coarse_look=told("coarse", strong)
+    )
+    assert look_at(view(1), compare, OPTIONS) is strong
+    assert looked == ["first", "second", "coarse"]

@@ -92,18 +92,17 @@ class Comparison:
         return self._look(view, min(self._options.reach_m, wide_m), self._options.first_width_px)
 
     def second_look(self, before: Sighting) -> Sighting:
-        """The same again from where the first look led: turned and scaled alike, finer, more points agree.
+        """Finer, from where the first look led: turned and scaled alike, more points agree."""
+        again = self._again(before, self._options.width_px)
+        return again if again.inliers >= before.inliers else before
 
-        Where ground has changed so much that they do not, once more as coarse as at first.
-        """
+    def coarse_look(self, before: Sighting) -> Sighting:
+        """The same from there with coarser pixels: of ground that has changed the large shapes are left."""
+        return self._again(before, self._options.coarse_width_px)
+
+    def _again(self, before: Sighting, width_px: int) -> Sighting:
         wide_m, _ = self._camera.footprint_m(before.view.altitude_m)
-        reach_m = self._options.second_reach * wide_m
-        fine = self._look(before.view, reach_m, self._options.width_px)
-        # Coarse pixels forgive more, so that fewer fine points agree where all is well.
-        if fine.inliers >= self._options.finer_share * before.inliers:
-            return fine
-        coarse = self._look(before.view, reach_m, self._options.first_width_px)
-        return max(fine, coarse, before, key=lambda seen: seen.inliers)
+        return self._look(before.view, self._options.second_reach * wide_m, width_px)
 
     def _look(self, view: View, reach_m: float, width_px: int) -> Sighting:
         photo = self._photo(self._width_px(view.altitude_m, width_px))

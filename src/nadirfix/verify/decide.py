@@ -15,7 +15,7 @@ from nadirfix.types import Hypothesis, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.trust import confidence_of, support_of
 
-__all__ = ["Guesses", "Verdict", "Wave", "decide", "from_middle_to_whole"]
+__all__ = ["Guesses", "Verdict", "Wave", "decide", "from_middle_to_whole", "look_at"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,17 +94,22 @@ def _looks(waves: Iterable[Wave], compare: Comparison, options: VerifyOptions) -
             if any(_alike(one.view, before, options) for before in asked):
                 continue
             asked.append(one.view)
-            seen.append(found := _look(one.view, compare, options))
+            seen.append(found := look_at(one.view, compare, options))
             if confidence_of(found, options.trust) >= options.sure_confidence:
                 rivals = _rivals(found, one.score, wave, asked, options)
-                return seen + [_look(view, compare, options) for view in rivals]
+                return seen + [look_at(view, compare, options) for view in rivals]
     return seen
 
 
-def _look(view: View, compare: Comparison, options: VerifyOptions) -> Sighting:
+def look_at(view: View, compare: Comparison, options: VerifyOptions) -> Sighting:
+    """One look; a finer one where something agrees but not beyond doubt, a coarse one where doubt is left."""
     found = compare.first_look(view)
-    worth = options.second and found.inliers >= options.promising_inliers
-    return compare.second_look(found) if worth else found
+    for again in (compare.second_look, compare.coarse_look):
+        doubtful = support_of(found, options.trust) < options.beyond_doubt
+        if not (options.second and doubtful and found.inliers >= options.promising_inliers):
+            break
+        found = max(found, again(found), key=lambda seen: support_of(seen, options.trust))
+    return found
 
 
 def _rivals(
