@@ -1,10 +1,11 @@
 """One photo from nothing: how long ``nadirfix locate one.jpg`` takes, and how much memory.
 
-python bench/start.py --bundle B --photo FILE [--wide] [--times 7]
+python bench/start.py [--bundle B --photo FILE] [--wide] [--times 7]
 
 Beside it a bare import of numpy, OpenCV, ONNX Runtime and FAISS, plus one warm photo. Both as a single-crop
 answer (``--no-wce --no-verify``, the published stages) and as ``locate`` answers by default. With ``--wide``
 the bundle's references are first multiplied to 20 km² (2025 cells, 56 700 references, made descriptors).
+Without a bundle the tiny recipe's is made, of a small world.
 Python's compiled modules are kept, as an installed package has them; the first run of each is not counted.
 """
 
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from record import record
+from serve_load import prepare
 
 from nadirfix.bundle import Bundle, References, parts
 from nadirfix.bundle.backends import find_fastest, is_known
@@ -55,23 +57,27 @@ main()
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    options.add_argument("--bundle", type=Path, required=True)
-    options.add_argument("--photo", type=Path, required=True)
+    options.add_argument("--bundle", type=Path)
+    options.add_argument("--photo", type=Path)
     options.add_argument("--wide", action="store_true")
     options.add_argument("--times", type=int, default=7)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder, bundle = Path(name), given.bundle
+        folder, bundle, photo = Path(name), given.bundle, given.photo
+        if bundle is None or photo is None:
+            bundle, photos = prepare(folder, 7, "none")
+            photo = min(photos.iterdir())
+        chosen = bundle.name
         if given.wide:
             bundle = widened(bundle, folder / "wide.nadir")
         opened = Bundle.load(bundle)
         if not is_known(opened):
             find_fastest(opened)
         results = {
-            "bundle": given.bundle.name,
+            "bundle": chosen,
             "references": len(opened.references),
             "cells": len(opened.order),
-            **cold_start(bundle, given.photo, folder, times=given.times),
+            **cold_start(bundle, photo, folder, times=given.times),
         }
     print(json.dumps(results, indent=2))
     print(f"wrote {record('start', results)}")
