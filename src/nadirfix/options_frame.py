@@ -16,7 +16,7 @@ __all__ = ["FitOptions", "QuantiseOptions", "TagOptions", "VoteOptions"]
 class FitOptions:
     """How altitude classes are fitted to views of a map where its network is not trained on it."""
 
-    views: int = 1200
+    views: int = 600
     valid_share: float = 0.95  # share of a view that must lie on the map
     light: float = 0.3  # largest relative change of light and contrast
     noise_levels: float = 1.5  # largest deviation of noise, in grey levels of the picture the network sees
