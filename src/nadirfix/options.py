@@ -209,7 +209,7 @@ class LocateOptions:
     crop: bool = True  # False: the whole photo, as if its altitude were not known
     cells: int | None = None  # how many of the likeliest are searched; 0: all; None: as suits the bundle
     published_cells: int = 3  # what suits one that was trained, or is large
-    search_all_up_to: int = 250_000  # references, where nothing was trained: about 90 km²
+    search_all_up_to: int = 100_000  # references, where nothing was trained: about 35 km²
     retrieve: int = 10
     weighted: bool = True  # False: the nearest reference alone is the answer
     outlier_share: float = 0.4
