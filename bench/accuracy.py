@@ -7,9 +7,9 @@ python bench/accuracy.py --check   says whether the page is what the results giv
 from __future__ import annotations
 
 import argparse
-import csv
 import textwrap
 
+from accuracy_fixes import bands, foreign, stages, verified
 from accuracy_networks import networks, published
 from accuracy_tables import Result, has, percent, result, source, table
 from record import RESULTS
@@ -17,7 +17,6 @@ from record import RESULTS
 PAGE = RESULTS.parent.parent / "docs" / "accuracy.md"
 CARD = PAGE.with_name("model-card.md")
 MARKS = ("<!-- figures: begin -->", "<!-- figures: end -->")
-BANDS_M = ((100, 150), (150, 200), (200, 300), (300, 401))
 
 
 def main() -> None:
@@ -69,109 +68,6 @@ def card_figures() -> str:
 
 #: Altitude networks, and the ground each is measured on without having seen it.
 CARD_RUNS = {"nomine-altitude2": ("mine", "world2000"), "notown-altitude": ("town", "world2000")}
-
-
-def verified() -> str:
-    told = result("verify_mine")["results"]
-    near, far, plain = told["s_loc"], told["error_m"], told["plain"]
-    heads = ["mine, other date", "answered", "wrong", "within 5 m", "10 m", "100 m", "median of answers"]
-    rows = [
-        ["verified (the default)", percent(told["answered_percent"]), percent(told["wrong_fix_percent"]),
-         percent(near["5"]), percent(near["10"]), percent(near["100"]), f"{far['median']:.1f} m"],
-        ["the published way of answering, same networks", "100 %", "", percent(plain["s_loc"]["5"]),
-         percent(plain["s_loc"]["10"]), percent(plain["s_loc"]["100"]), f"{plain['median_m']:.0f} m"],
-    ]  # fmt: skip
-    radius, cost = told["radius95"], told["cost_ratio"]
-    return f"""## The whole chain, from the photo alone
-
-{told["photos"]} of the 400 fixed views (every second one). Nothing was trained on any map: ImageNet
-ResNet-50 to stage 3, whitened on the map's own references; altitude from the photo; XFeat. Shares are
-of all photos;
-"wrong" is an answer more than 100 m off. In which order altitudes and crops are asked, and how coarse
-the first look is, was chosen on other views of the mine.
-
-{table(heads, rows)}
-
-Heading {told["heading_error_deg"]:.2f}° and altitude {told["altitude_error_percent"]:.2f} % off in the
-median. The
-95 % radius holds {radius["coverage"]:.1f} % of the truths and is {radius["median_m"]:.1f} m in the
-median{width(radius["coverage"])}. A verified answer costs {cost["p50"]:.1f} times a single crop in
-the median, and
-{cost["p90"]:.0f} times
-in the slowest tenth, where all there is is tried before it gives up.
-
-{source("verify_mine", "bench/verify.py --bundle mine.nadir --manifest … --name mine --count 200")}"""
-
-
-def width(coverage: float) -> str:
-    """What to think of a radius that should hold 95 of 100."""
-    return ": wider than it need be" if coverage > 98 else ": too small" if coverage < 92 else ""
-
-
-def foreign() -> str:
-    told = result("verify_mine_foreign")["results"]
-    return f"""### Photos of another place
-
-{told["photos"]} photos of the town, held against the mine: {percent(told["answered_percent"])} got an answer.
-
-{source("verify_mine_foreign", "bench/verify.py --bundle mine.nadir --manifest town … --foreign")}"""
-
-
-def bands() -> str:
-    with (RESULTS / "verify_mine.csv").open(newline="", encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
-    rows: list[list[object]] = []
-    for low, high in BANDS_M:
-        some = [x for x in lines if low <= float(x["altitude_m"]) < high]
-        fixes = [float(x["error_m"]) for x in some if x["status"] == "fix"]
-        within = percent(100 * sum(e <= 5 for e in fixes) / len(some))
-        rows.append([f"{low}–{high // 10 * 10} m", len(some), percent(100 * len(fixes) / len(some)), within])
-    return f"""### Where it fails
-
-{table(["altitude", "photos", "answered", "within 5 m"], rows)}
-
-What is refused is seen from low: a frame from 120 m shows 200 × 150 m, and, we believe, over forest or
-freshly
-moved earth
-little of it looks the same five months later."""
-
-
-def stages() -> str:
-    """Empty until somebody has measured it."""
-    if not (RESULTS / "stages_mine_dev.json").exists():
-        return ""
-    told = result("stages_mine_dev")["results"]
-    heads = ["", "answered", "wrong", "within 5 m", "25 m", "100 m", "median", "cost"]
-    rows = [[STAGES[way], *_stage(told["ways"][way])] for way in STAGES if way in told["ways"]]
-    return f"""## What each stage adds
-
-{told["photos"]} other views of the mine than those above, drawn with a seed of our own: settings were
-chosen on views like these, so this says what stages are worth against each other, not how good they are
-elsewhere. Shares are of all photos, the median is that of the answers, cost is the median ratio to the
-single crop of the same photo (and the slowest tenth).
-
-{table(heads, rows)}
-
-{source("stages_mine_dev", "bench/stages.py --bundle mine.nadir --manifest … --name mine_dev")}"""
-
-
-def _stage(way: Result) -> list[object]:
-    near = [percent(way["s_loc"][m]) for m in ("5", "25", "100")]
-    median = "" if way["median_m"] is None else f"{way['median_m']:.1f} m"
-    cost = f"{way['cost']['p50']:.1f} ({way['cost']['p90']:.0f})"
-    return [percent(way["answered"]), percent(way["wrong"]), *near, median, cost]
-
-
-STAGES = {
-    "crop": "the middle crop, best altitude, three cells",
-    "votes": "+ votes of the frame, one altitude",
-    "scales": "+ every altitude",
-    "verification": "+ held against the map once",
-    "second_look": "+ looked at twice (the default)",
-    "without_votes": "the default without votes: the middle alone",
-    "without_scales": "the default at one altitude",
-    "without_middle_first": "the default, frame first",
-}
 
 
 def retrieval() -> str:
@@ -274,7 +170,7 @@ these settings have never met. Confidence and radius were calibrated on worlds, 
 
 REST = """## Not measured
 
-The whole chain on the town, the desert and the campus; more than one seed;
+The whole chain on the desert and the campus; more than one seed;
 heads, bins and
 encoders against each other; real flights. The constants behind confidence and radius are provisional."""
 
