@@ -26,7 +26,7 @@ class TrustOptions:
 
     grid_columns: int = 12  # parts of the frame over which agreeing points are counted once each
     grid_rows: int = 9
-    confidence_middle: float = 10.87  # support at which right and wrong are equally likely
+    confidence_middle: float = 9.9  # support at which right and wrong are equally likely
     confidence_slope: float = 0.53
     inflate: float = 5.0  # residuals speak of points, errors of whole photos
     warp: float = 1.0  # how much farther off all may be than its parts are against each other
