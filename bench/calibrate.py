@@ -47,7 +47,7 @@ CAMERA = Camera(1024, 768, 600.0, 600.0)
 ALTITUDE_M = (100.0, 600.0)
 RIGHT_M = 25.0
 WAVES = 24
-WRONG = 0.003
+WRONG = 0.005
 Pair = tuple[np.ndarray, View]
 
 

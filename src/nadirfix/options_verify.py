@@ -26,10 +26,10 @@ class TrustOptions:
 
     grid_columns: int = 12  # parts of the frame over which agreeing points are counted once each
     grid_rows: int = 9
-    confidence_middle: float = 11.2  # support at which right and wrong are equally likely
-    confidence_slope: float = 0.7
-    inflate: float = 6.1  # residuals speak of points, errors of whole photos
-    warp: float = 1.53  # how much farther off all may be than its parts are against each other
+    confidence_middle: float = 9.9  # support at which right and wrong are equally likely
+    confidence_slope: float = 0.53
+    inflate: float = 5.0  # residuals speak of points, errors of whole photos
+    warp: float = 1.0  # how much farther off all may be than its parts are against each other
     floor_m: float = 0.0  # what no number of points removes: shadows and crowns are elsewhere on another day
     floor_map_px: float = 1.0  # how far pictures of two dates are apart anyway, in pixels of the map
 
