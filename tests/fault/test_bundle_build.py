@@ -156,7 +156,7 @@ def test_without_torch_it_names_the_extra(folder: Path, tmp_path: Path) -> None:
     hide += "u.find_spec = lambda name, *a: None if name == 'torch' else find(name, *a)\n"
     hide += "from nadirfix.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", hide, "build", folder / "map.tif", "--out", tmp_path / "b.nadir"]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    done = subprocess.run([*map(str, command), "--train"], capture_output=True, text=True)
     assert done.returncode == 5
     assert "nadirfix[train]" in done.stderr and "[weights.no_torch]" in done.stderr
     assert list(tmp_path.iterdir()) == []

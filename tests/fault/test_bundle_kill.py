@@ -31,11 +31,12 @@ POINTS = [
     "training the place network 1",
     "training the place network 2",
     "nadirfix.bundle.networks._save_prototypes after",
+    "nadirfix.offline._in_eight_bits after",
     "describing references 64",
     "describing references 128",
     "nadirfix.bundle.describe._join before",
     "nadirfix.bundle.describe._join after",
-    "nadirfix.offline._prototypes after",
+    "nadirfix.offline.index_cells after",
     "nadirfix.bundle.work.write_manifest after",
     "nadirfix.bundle.work.replace_dir before",
 ]

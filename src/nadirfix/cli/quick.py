@@ -24,6 +24,7 @@ _VALUES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--bundle": ("bundle", Path),
     "--camera": ("camera", str),
     "--altitude": ("altitude", str),
+    "--ground-height": ("ground_height_m", float),
     "--format": ("form", Format),
     "--out": ("out", Path),
     "--explain": ("explain_in", Path),
@@ -40,9 +41,12 @@ def plainly_asked(arguments: Sequence[str]) -> Asked | None:
         elif word in _VALUES:
             name, read = _VALUES[word]
             value = next(left, "-")
-            if value.startswith("-") or (read is Format and value not in set(Format)):
+            if value.startswith("-"):
                 return None
-            told[name] = read(value)
+            try:
+                told[name] = read(value)
+            except ValueError:
+                return None
         elif word.startswith("-"):
             return None
         else:
