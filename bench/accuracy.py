@@ -166,7 +166,9 @@ are of another date than the map, except where a heading says otherwise.
 
 What was chosen where: no setting was tried on the fixed views. How far descriptors are whitened and how the
 frame votes and is asked were chosen on *other* views of the mine and the town, so the mine is not a place
-these settings have never met. Confidence and radius were calibrated on worlds, the desert and the campus."""
+these settings have never met. Confidence and radius were calibrated on worlds, the desert and the campus;
+the floor under the radius, 1 m, on other views of the mine, after the fixed views had shown that one is
+needed ([ADR 28](adr/0028-what-a-radius-can-know.md))."""
 
 REST = """## Not measured
 

@@ -30,7 +30,7 @@ class TrustOptions:
     confidence_slope: float = 0.53
     inflate: float = 5.0  # residuals speak of points, errors of whole photos
     warp: float = 1.0  # how much farther off all may be than its parts are against each other
-    floor_m: float = 0.0  # what no number of points removes: shadows and crowns are elsewhere on another day
+    floor_m: float = 1.0  # what no number of points removes: pictures of two dates lie apart as a whole
     floor_map_px: float = 1.0  # how far pictures of two dates are apart anyway, in pixels of the map
 
 
