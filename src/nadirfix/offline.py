@@ -128,7 +128,7 @@ def _require_tools(recipe: Recipe, *, train: bool) -> None:
             "weights.no_torch",
             "building a bundle with this recipe needs the training libraries",
             seen=f"{', '.join(absent)} not installed",
-            do="install them with: pip install 'nadirfix[train]', or build without --train from the networks that ship",
+            do="install them with: pip install 'nadirfix[train]', or build without --train from what ships",
         )
 
 
