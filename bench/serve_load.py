@@ -47,6 +47,8 @@ from nadirfix.world.files import write_world
 from nadirfix.world.photos import simulate_photos
 from tests.service_process import ServiceProcess
 
+#: Of a round: enough that the arrival of all clients at once is a small part of it.
+PHOTOS = 120
 CAMERA = Camera(1024, 768, 600.0, 600.0)
 WARM_UP_S = 20.0
 #: Photos at the start of each round that are not counted.
@@ -101,7 +103,7 @@ def place(given: argparse.Namespace) -> Iterator[tuple[Path, Path, Path]]:
 def prepare(folder: Path, seed: int, matcher: Any) -> tuple[Path, Path]:
     write_world(folder / "world", size_m=1000.0, gsd_m=0.5, seed=seed)
     with GeoMap.open(folder / "world" / "new.tif") as ground:
-        shot = SimulateOptions(count=40, altitude_max_m=400.0)
+        shot = SimulateOptions(count=PHOTOS, altitude_max_m=400.0)
         simulate_photos(ground, folder / "photos", camera=CAMERA, options=shot)
     target, recipe = folder / "place.nadir", replace(RECIPES["tiny"], matcher=matcher)
     build_bundle(folder / "world" / "old.tif", target, recipe=recipe, train=False)
