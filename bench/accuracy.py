@@ -39,7 +39,11 @@ def page() -> str:
 
 def filled(text: str) -> str:
     """A paragraph in even lines; tables and headings as they are."""
-    return text if text.startswith(("|", "#")) else textwrap.fill(" ".join(text.split()), 118)
+    return (
+        text
+        if text.startswith(("|", "#"))
+        else textwrap.fill(" ".join(text.split()), 118, break_on_hyphens=False)
+    )
 
 
 def card() -> str:
