@@ -42,8 +42,8 @@ $(PAGE): $(shell find web -name node_modules -prune -o -type f -print)
 demo: setup ## The whole story: a world, photos, a bundle, and a report of how well they fit
 	$(BIN)/nadirfix demo --out $(OUT)
 
-figures: setup ## Run the demo of the published method and put its figures into the README
-	$(BIN)/nadirfix demo --train --out $(OUT) --write-readme README.md
+figures: setup ## Run the demo and put its figures into the README
+	$(BIN)/nadirfix demo --out $(OUT) --write-readme README.md
 
 picture: demo ## Renew the README's picture from the demo
 	$(BIN)/python -c "from PIL import Image; sheet = Image.open('$(OUT)/contact.png'); \
