@@ -5,6 +5,7 @@ With ``options``, the only home of defaults.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from nadirfix.errors import InputError
@@ -24,6 +25,17 @@ class FitOptions:
     penalty: float = 1.0  # how much large weights cost
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        changes = (self.light, self.noise_levels, self.soften_px)
+        sound = 0 < self.valid_share <= 1 and 0 < self.penalty < math.inf
+        if not (self.views >= 1 and sound and all(0 <= change < math.inf for change in changes)):
+            raise InputError(
+                "options.invalid",
+                "altitude classes cannot be fitted with these options",
+                seen=f"{self}",
+                do="give views from 1, a share in 0 to 1, a penalty above 0, and changes from 0",
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class QuantiseOptions:
@@ -42,6 +54,17 @@ class TagOptions:
     relative_m: float = 30.0  # and beside that: the ground below is not the ground at take-off
     ground_height_m: float | None = None  # of the ground above the sea; without it GPSAltitude says nothing
     gnss_m: float = 20.0  # deviation of GPSAltitude above such ground: satellites, geoid and relief together
+
+    def __post_init__(self) -> None:
+        height_m = 0.0 if self.ground_height_m is None else self.ground_height_m
+        spreads = (self.relative_share, self.relative_m, self.gnss_m)
+        if not (math.isfinite(height_m) and all(0 < s < math.inf for s in spreads)):
+            raise InputError(
+                "options.invalid",
+                "the tags of a photo cannot be weighed with these options",
+                seen=f"{self}",
+                do="give the ground's height above the sea as a number of metres, and deviations above 0",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.altitude.fit import Looks, draw_views, fit_classes, fit_directions, other_day, scores_of
-from nadirfix.errors import MapError
+from nadirfix.errors import InputError, MapError
 from nadirfix.geo.texture import Texture
 from nadirfix.options import BinOptions, NetworkOptions
 from nadirfix.options_frame import FitOptions
@@ -155,3 +156,19 @@ def test_photos_of_softer_lenses_are_not_taken_for_higher_ones() -> None:
         named = scores_of(seen, fitted.rows).argmax(axis=1)
         missed[soften_px] = int((named != BINS.indices_of(photos.altitude_m)).sum())
     assert missed[2.0] < 0.6 * missed[0.0], missed
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"views": 0},
+        {"soften_px": -1.0},
+        {"soften_px": math.nan},
+        {"penalty": 0.0},
+        {"valid_share": 0.0},
+        {"light": math.inf},
+    ],
+)
+def test_options_nothing_can_be_fitted_with_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="views from 1"):
+        FitOptions(**wrong)

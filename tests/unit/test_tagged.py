@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ from PIL import ExifTags
 from nadirfix import shot as shots
 from nadirfix.altitude.tagged import tagged_altitudes
 from nadirfix.camera import Camera
+from nadirfix.errors import InputError
 from nadirfix.image.tags import PhotoTags, read_tags
 from nadirfix.options import LocateOptions, TagOptions
 from nadirfix.shot import Height, Shot, height_of
@@ -34,6 +36,22 @@ def test_relative_altitude_is_believed_within_what_take_off_and_relief_leave_ope
 def test_height_above_the_sea_counts_only_above_ground_that_is_known(ground_m: float | None) -> None:
     known = tagged_altitudes(tags(gps_altitude_m=350.0), TagOptions(ground_height_m=ground_m))
     assert [(k.altitude_m, k.source) for k in known] == ([(270.0, "GPSAltitude")] if ground_m == 80.0 else [])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ground_height_m": math.nan},
+        {"ground_height_m": -math.inf},
+        {"relative_m": 0.0},
+        {"gnss_m": math.nan},
+        {"relative_share": -0.1},
+    ],
+)
+def test_a_height_of_the_ground_that_is_none_is_said(wrong: dict[str, float]) -> None:
+    """It must not end as if nobody had told it."""
+    with pytest.raises(InputError, match="metres"):
+        TagOptions(**wrong)
 
 
 @pytest.mark.parametrize("told_m", [-3.0, 0.0])
