@@ -38,8 +38,9 @@ def locate(
     """Where a photo was taken, and from how high: a position with its reasons, or "no fix" with its reason.
 
     The camera is the one given, else the photo's own tags, else the bundle's nominal one. An altitude above
-    ground that is given is believed; otherwise it is read from the picture. With ``options.votes`` the whole
-    frame votes, and a deviation of the given altitude is weighed against what the picture shows.
+    ground that is given is believed, within its deviation; otherwise it is read from the picture, and weighed
+    with what the photo's tags say. Where the bundle carries a matcher the map is asked, where nothing was
+    trained the whole frame votes; ``options`` switch both off.
     """
     open_parts(bundle, options)
     watch = Stopwatch()
@@ -120,7 +121,9 @@ def _likeliest(
 
 
 def _cells(bundle: Bundle, options: LocateOptions) -> int:
-    """How many cells are searched: what was asked for, else three, or all where nothing was trained."""
+    """How many cells are searched: what was asked for, else three, or all of a map that is not too large
+    and that nothing was trained on.
+    """
     if options.cells is not None:
         return options.cells
     everywhere = bundle.described and len(bundle.index) <= options.search_all_up_to

@@ -12,6 +12,9 @@ from nadirfix.errors import InputError
 
 __all__ = ["FitOptions", "QuantiseOptions", "TagOptions", "VoteOptions"]
 
+#: From the Dead Sea to the Himalaya, with something to spare: ground beyond is a slip of the pen, or feet.
+_LOWEST_M, _HIGHEST_M = -500.0, 9000.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions:
@@ -44,12 +47,23 @@ class QuantiseOptions:
     views: int = 48  # of the map, to measure ranges and to compare; 0: networks stay as they are
     likeness: float = 0.99  # cosine of both forms' answers at the 5th percentile, below which it is left out
 
+    def __post_init__(self) -> None:
+        if not (self.views >= 0 and 0 < self.likeness <= 1):
+            raise InputError(
+                "options.invalid",
+                "networks cannot be put into eight bits with these options",
+                seen=f"{self}",
+                do="give views from 0 (none: they stay as they are) and a likeness above 0, at most 1",
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class TagOptions:
     """How far a photo's own tags are believed about its altitude."""
 
     believed: bool = True  # False: the picture alone says how high
+    least_m: float = 10.0  # altitudes below say nothing: tags are written at take-off, too
+    most_m: float = 20_000.0  # nor do those above
     relative_share: float = 0.15  # deviation of RelativeAltitude: of itself, as barometers drift
     relative_m: float = 30.0  # and beside that: the ground below is not the ground at take-off
     ground_height_m: float | None = None  # of the ground above the sea; without it GPSAltitude says nothing
@@ -57,13 +71,15 @@ class TagOptions:
 
     def __post_init__(self) -> None:
         height_m = 0.0 if self.ground_height_m is None else self.ground_height_m
-        spreads = (self.relative_share, self.relative_m, self.gnss_m)
-        if not (math.isfinite(height_m) and all(0 < s < math.inf for s in spreads)):
+        spreads = (self.relative_share, self.relative_m, self.gnss_m, self.least_m, self.most_m)
+        told = _LOWEST_M <= height_m <= _HIGHEST_M and self.least_m <= self.most_m
+        if not (told and all(0 < s < math.inf for s in spreads)):
             raise InputError(
                 "options.invalid",
                 "the tags of a photo cannot be weighed with these options",
                 seen=f"{self}",
-                do="give the ground's height above the sea as a number of metres, and deviations above 0",
+                do=f"give the ground's height above the sea in metres, {_LOWEST_M:.0f} to {_HIGHEST_M:.0f}, "
+                "and deviations above 0",
             )
 
 
@@ -75,7 +91,7 @@ class VoteOptions:
     scale_share: float = 0.995  # altitudes are added until they hold this much of the probability
     doubt: float = 0.5  # of what the picture says of its altitude: so much is spread evenly over all
     promising: int = 5  # of those, the ones the whole frame is asked at
-    first_crops: int = 4  # of the frame at the likeliest altitude; where they agree, no more are looked at
+    first_crops: int = 4  # at the likeliest altitude; without a matcher, enough where they agree
     crops: int = 9  # of the frame at each altitude, at most
     sure: float = 0.35  # the share of all votes at which they agree
     looks: int = 0  # more, at most, from an altitude the votes themselves agree on
@@ -89,10 +105,13 @@ class VoteOptions:
 
     def __post_init__(self) -> None:
         counts = (self.scales, self.promising, self.first_crops, self.crops, self.retrieve, self.hypotheses)
-        if min(counts) < 1 or self.looks < 0 or not self.temperature > 0 or not 0 < self.doubt <= 1:
+        widths = (self.temperature, self.place_m, self.turn_deg, self.scale)
+        shares = 0 < self.doubt <= 1 and 0 < self.scale_share <= 1 and 0 <= self.kin < 1 and self.sure > 0
+        sound = min(counts) >= 1 and self.looks >= 0 and all(0 < width < math.inf for width in widths)
+        if not (sound and shares):
             raise InputError(
                 "options.invalid",
                 "with these options nothing can vote",
                 seen=f"{self}",
-                do="give counts from 1 (looks from 0), and a temperature and a doubt above 0",
+                do="give counts from 1 (looks from 0), widths and a temperature above 0, and shares up to 1",
             )

@@ -110,14 +110,15 @@ def height_of(shot: Shot, bundle: Bundle, given: Height, options: LocateOptions)
     if given.altitude_m is not None:
         told = KnownAltitude(given.altitude_m, given.sigma_m or 0.0)
         return replace(given, gsd_m=shot.camera.gsd_m(given.altitude_m), known=(told,))
-    return _with_tags(estimate_height(shot, bundle), shot) if options.crop else Height()
+    votes = options.votes or options.verification.votes
+    return _with_tags(estimate_height(shot, bundle), shot, votes) if options.crop else Height()
 
 
-def _with_tags(seen: Height, shot: Shot) -> Height:
+def _with_tags(seen: Height, shot: Shot, votes: VoteOptions) -> Height:
     """The picture's word weighed with that of the tags, each by its deviation."""
     if not shot.tagged:
         return seen
-    altitude_m = likely_altitudes(seen.estimate, shot.tagged, VoteOptions())[0].altitude_m
+    altitude_m = likely_altitudes(seen.estimate, shot.tagged, votes)[0].altitude_m
     return Height(altitude_m, shot.camera.gsd_m(altitude_m), seen.estimate, known=shot.tagged)
 
 

@@ -156,6 +156,11 @@ class KnownAltitude:
         if not (self.altitude_m > 0 and self.sigma_m >= 0):
             raise ValueError("a known altitude is above 0 m and has a deviation of at least 0 m")
 
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody gave it for this photo, and answers for it; tags write what they write."""
+        return self.source == "given"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import ExifTags
+from PIL.TiffImagePlugin import IFDRational
 
 from nadirfix import shot as shots
+from nadirfix.altitude.levels import likely_altitudes
 from nadirfix.altitude.tagged import tagged_altitudes
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
@@ -43,6 +46,10 @@ def test_height_above_the_sea_counts_only_above_ground_that_is_known(ground_m: f
     [
         {"ground_height_m": math.nan},
         {"ground_height_m": -math.inf},
+        {"ground_height_m": -501.0},
+        {"ground_height_m": 29_000.0},  # feet
+        {"least_m": 0.0},
+        {"least_m": 300.0, "most_m": 200.0},
         {"relative_m": 0.0},
         {"gnss_m": math.nan},
         {"relative_share": -0.1},
@@ -54,9 +61,32 @@ def test_a_height_of_the_ground_that_is_none_is_said(wrong: dict[str, float]) ->
         TagOptions(**wrong)
 
 
-@pytest.mark.parametrize("told_m", [-3.0, 0.0])
-def test_a_photo_from_below_its_take_off_says_nothing(told_m: float) -> None:
+@pytest.mark.parametrize("told_m", [-3.0, 0.0, 9.0, 1e-300, 20_001.0, 1e308])
+def test_a_photo_from_its_take_off_or_from_space_says_nothing(told_m: float) -> None:
     assert tagged_altitudes(tags(relative_altitude_m=told_m), TagOptions()) == ()
+    assert tagged_altitudes(tags(gps_altitude_m=80.0 + told_m), TagOptions(ground_height_m=80.0)) == ()
+
+
+@pytest.mark.parametrize("written", ["1e308", "1e-300", "+inf", "nan", "no number", "-1e308", "", "1" * 400])
+def test_absurd_tags_cost_neither_memory_nor_the_photo(written: str, picture: AltitudeEstimate) -> None:
+    photo = jpeg(xmp=xmp_attributes({"RelativeAltitude": written}))
+    known = tagged_altitudes(read_tags(photo), TagOptions())
+    tracemalloc.start()
+    height = height_of(shot(*known), SimpleNamespace(), Height(), LocateOptions())
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (known, height.altitude_m) == ((), 225.0)
+    assert peak_bytes < 1e6
+
+
+def test_altitudes_from_end_to_end_of_what_is_believed_take_little_memory() -> None:
+    """From 10 m to 20 km in steps of a hundredth: a few hundred numbers, and nothing squared of them."""
+    told = [KnownAltitude(m, 0.15 * m + 30, "RelativeAltitude") for m in (10.0, 20_000.0)]
+    tracemalloc.start()
+    levels = likely_altitudes(None, told, LocateOptions().verification.votes)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(levels) == LocateOptions().verification.votes.scales and peak_bytes < 1e6
 
 
 def test_tags_nobody_believes_say_nothing() -> None:
@@ -73,8 +103,17 @@ def test_height_above_the_sea_is_read_with_its_sign(reference: object, height_m:
     assert read_tags(jpeg(tags=exif(gps=block))).gps_altitude_m == height_m
 
 
+@pytest.mark.parametrize("height", [-500.0, 0.0, 9000.0])
+def test_any_ground_there_is_may_be_told(height: float) -> None:
+    assert TagOptions(ground_height_m=height).ground_height_m == height
+
+
 def test_height_above_the_sea_that_is_no_number_is_not_used() -> None:
     assert read_tags(jpeg()).gps_altitude_m is None
+    block = {ExifTags.GPS.GPSAltitude: IFDRational(412, 0), ExifTags.GPS.GPSAltitudeRef: 0}
+    broken = read_tags(jpeg(tags=exif(gps=block)))
+    assert broken.gps_altitude_m is None and any("GPSAltitude" in note for note in broken.notes)
+    assert tagged_altitudes(broken, TagOptions(ground_height_m=80.0)) == ()
     told = read_tags(jpeg(xmp=xmp_attributes({"RelativeAltitude": "+123.40"})))
     assert (told.relative_altitude_m, told.gps_altitude_m) == (123.4, None)
 

@@ -38,13 +38,13 @@ def likely_altitudes(
     estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude], options: VoteOptions
 ) -> list[Level]:
     """The altitudes a photo may have been taken from, the likeliest first."""
-    exact = [k for k in known if k.sigma_m <= _HALF_WIDTH * k.altitude_m / 3]
+    exact = [k for k in known if k.by_hand and k.sigma_m <= _HALF_WIDTH * k.altitude_m / 3]
     if exact:
         return [Level(min(exact, key=lambda k: k.sigma_m).altitude_m, 1.0)]
     steps = _steps(estimate, known)
     belief = np.ones(len(steps)) if estimate is None else _from_classes(steps, estimate, options.doubt)
     for source in known:
-        belief = belief * np.exp(-0.5 * ((np.exp(steps) - source.altitude_m) / source.sigma_m) ** 2)
+        belief = belief * _from_told(steps, source, options.doubt)
     return _levels(steps, belief / belief.sum(), options)
 
 
@@ -82,14 +82,29 @@ def _from_classes(steps: Floats, estimate: AltitudeEstimate, doubt: float) -> Fl
     return np.asarray((1 - doubt) * said / said.sum() + doubt / len(steps), np.float64)
 
 
+def _from_told(steps: Floats, source: KnownAltitude, doubt: float) -> Floats:
+    """What was told of each altitude: a bell, and where a tag told it the same doubt as about the picture.
+
+    Without that a tag written at take-off, or on a hill, would leave the map no altitude to correct it by.
+    """
+    sigma_m = max(source.sigma_m, _STEP * source.altitude_m)  # or it might fall between two steps
+    bell = np.exp(-0.5 * ((np.exp(steps) - source.altitude_m) / sigma_m) ** 2)
+    if source.by_hand:
+        return np.asarray(bell, np.float64)
+    return np.asarray((1 - doubt) * bell / bell.sum() + doubt / len(steps), np.float64)
+
+
 def _levels(steps: Floats, belief: Floats, options: VoteOptions) -> list[Level]:
     """The window that holds most of the belief and its neighbours all along the range, the likeliest first.
 
     No altitude lies farther from a level than half a window; levels are left out when enough is held.
     """
-    inside = np.abs(steps[:, None] - steps[None, :]) <= _HALF_WIDTH
-    best = inside[int(np.argmax(inside @ belief))]
-    rung = np.rint((steps - (best * belief) @ steps / (best @ belief)) / (2 * _HALF_WIDTH)).astype(int)
+    first, last = (np.searchsorted(steps, steps + side) for side in (-_HALF_WIDTH, _HALF_WIDTH))
+    held_before = np.concatenate([[0.0], np.cumsum(belief)])
+    best = int(np.argmax(held_before[last] - held_before[first]))
+    window = slice(first[best], last[best])
+    middle = float(belief[window] @ steps[window] / belief[window].sum())
+    rung = np.rint((steps - middle) / (2 * _HALF_WIDTH)).astype(int)
     found = []
     for one in np.unique(rung):
         held = float(belief[rung == one].sum())

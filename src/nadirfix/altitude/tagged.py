@@ -22,8 +22,9 @@ def tagged_altitudes(tags: PhotoTags, options: TagOptions) -> tuple[KnownAltitud
         return ()
     told = []
     above_m, sea_m = tags.relative_altitude_m, tags.gps_altitude_m
-    if above_m is not None and above_m > 0:
+    if above_m is not None and options.least_m <= above_m <= options.most_m:
         told.append(KnownAltitude(above_m, options.relative_share * above_m + options.relative_m, RELATIVE))
-    if sea_m is not None and options.ground_height_m is not None and sea_m > options.ground_height_m:
-        told.append(KnownAltitude(sea_m - options.ground_height_m, options.gnss_m, SEA))
+    over_m = None if sea_m is None or options.ground_height_m is None else sea_m - options.ground_height_m
+    if over_m is not None and options.least_m <= over_m <= options.most_m:
+        told.append(KnownAltitude(over_m, options.gnss_m, SEA))
     return tuple(told)

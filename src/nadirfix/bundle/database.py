@@ -86,6 +86,8 @@ class Database:
         if not write_features(path, features):
             return None
         looker = _Looker(known, load_network(features, threads=1), sheets, self.recipe)
+        if not looker.fits():
+            return None
         recognised, alike = looker.compared(load_network(path))
         if recognised < _RECOGNISED:
             return None
@@ -117,6 +119,12 @@ class _Looker:
         steps = self.recipe.references.steps
         picture = self.lookout.sheet(sheet, steps)
         return cut(self.features, picture, sheet, steps, self.recipe.place_network)
+
+    def fits(self) -> bool:
+        """Whether the network has one feature to a step, as the recipe takes it to have."""
+        sheet = self.sheets[0]
+        picture = self.lookout.sheet(sheet, self.recipe.references.steps)
+        return self.features.run(picture[None]).shape[2:] == (sheet.rows, sheet.columns)
 
     def about(self) -> About:
         """What the manifest says of it."""

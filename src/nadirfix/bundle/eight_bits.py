@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,12 +11,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from nadirfix.ahead import cores
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.altitude.fit import Looks, draw_views, other_day
 from nadirfix.bundle import parts
 from nadirfix.bundle.describe import Lookout
 from nadirfix.bundle.quantise import quantise
 from nadirfix.bundle.work import Work
+from nadirfix.errors import MapError
 from nadirfix.geo.texture import Texture
 from nadirfix.options import Recipe
 from nadirfix.runtime.network import Floats
@@ -64,7 +65,10 @@ def put_in_eight_bits(
 def _attempt(part: str, examples: Callable[[], Floats], recipe: Recipe, work: Work, *, scores: bool) -> About:
     if find_spec("onnx") is None:
         return {"kept": False, "why": "onnx is not installed"}
-    shown = examples()
+    try:
+        shown = examples()
+    except MapError as error:  # so small a map that none fits
+        return {"kept": False, "why": str(error)}
     if len(shown) < _FEWEST:
         return {"kept": False, "why": f"only {len(shown)} views fit on the map"}
     target = work.part(parts.eight_bit(part))
@@ -104,6 +108,6 @@ def altitude_examples(ground: Mapped, recipe: Recipe) -> Floats:
 
 
 def _seen(look: Callable[[int], Floats], rows: list[int]) -> Floats:
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         seen = list(pool.map(look, rows))
     return np.stack(seen).astype(np.float32) if seen else np.zeros((0, 3, 1, 1), np.float32)

@@ -76,6 +76,9 @@ def main() -> int:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except BrokenPipeError:  # whoever listened has heard enough, like head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except NadirfixError as error:
         return _fail(explain(error), error.exit_number)
     except Exception as error:  # the last net: nobody should have to read a traceback

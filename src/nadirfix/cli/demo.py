@@ -35,7 +35,7 @@ _WORLD = WorldOptions(size_m=2000.0, seed=4)
 _PHOTOS = SimulateOptions(count=300)
 #: Half the nominal size with half its focal length: the same ground in every photo, a quarter of the pixels.
 _CAMERA = DEFAULT_CAMERA.resized(DEFAULT_CAMERA.width_px // 2, DEFAULT_CAMERA.height_px // 2)
-#: Networks as they ship, fixes verified; a sixth of the usual views tell altitudes apart well enough to show.
+#: Networks as they ship, fixes verified; a third of the usual views tell altitudes apart well enough to show.
 _AS_SHIPPED = dataclasses.replace(RECIPES["standard"], fit=FitOptions(views=200))
 _FEW_PHOTOS = dataclasses.replace(_PHOTOS, count=40)
 #: The published method as it is: verifying three hundred photos would take longer than all the rest.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nadirfix.ahead import cores, in_order
 from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.words import explain, remark
-from nadirfix.errors import InputError, NadirfixError
+from nadirfix.errors import InputError, MapError, NadirfixError
 from nadirfix.formats import csv_text, error_record, geojson_text, json_line, kml_text
 from nadirfix.options import LocateOptions, TagOptions
 from nadirfix.output import Progress, atomic_file, check_target, output_errors
@@ -108,7 +108,10 @@ def _find_fastest(bundle: Path, *, quiet: bool) -> None:
     if is_known(opened):
         return
     remark("measuring, once, which library runs this bundle's networks fastest here", quiet=quiet)
-    find_fastest(opened)
+    try:
+        find_fastest(opened)
+    except MapError as error:  # a map too small to take examples from is still one to place photos on
+        remark(f"not measured: {error}", quiet=quiet)
 
 
 def _placer(

@@ -72,14 +72,17 @@ class CellIndex:
             if hasattr(group, "hnsw"):
                 group.hnsw.efSearch = _WALK_WIDTH
 
-    def nearest(self, unit_vector: Floats) -> list[Ints]:
-        """For each group, the classes most like a vector as far as a sketch can tell, in the class order."""
+    def nearest(self, unit_vector: Floats, count: int = 0) -> list[Ints]:
+        """For each group, the classes most like a vector as far as a sketch can tell, in the class order.
+
+        At least ``count`` of each, where it has so many.
+        """
         with _one_thread():  # waking another costs more than it does
-            return [_in_group(group, unit_vector) for group in self._groups]
+            return [_in_group(group, unit_vector, max(_FOUND, count)) for group in self._groups]
 
 
-def _in_group(group: Any, unit_vector: Floats) -> Ints:
-    _, classes = group.search(np.ascontiguousarray(unit_vector[None]), min(_FOUND, group.ntotal))
+def _in_group(group: Any, unit_vector: Floats, count: int) -> Ints:
+    _, classes = group.search(np.ascontiguousarray(unit_vector[None]), min(count, group.ntotal))
     return np.sort(np.asarray(classes[0][classes[0] >= 0], np.int64))
 
 

@@ -73,12 +73,12 @@ class CellVoter:
         level = unit(vector)
         return [np.asarray(self.head.scale * (level @ table.T), np.float64) for table in self._tables]
 
-    def _looked_at(self, embedding: ArrayLike) -> list[tuple[Ints, Floats]]:
+    def _looked_at(self, embedding: ArrayLike, count: int) -> list[tuple[Ints, Floats]]:
         """For each group, the classes that come into question and their logits."""
         if self._index is None:
             return [(np.arange(score.size), score) for score in self._scores(embedding)]
         level = unit(np.asarray(embedding, np.float32))
-        found = self._index.nearest(level)
+        found = self._index.nearest(level, count)
         rows = [table[classes] for table, classes in zip(self._prototypes, found, strict=True)]
         logits = self.head.scale * (unit(np.concatenate(rows).astype(np.float32)) @ level)
         borders = np.cumsum([classes.size for classes in found])[:-1]
@@ -90,7 +90,7 @@ class CellVoter:
         Sorted by their odds: with sharp scores the best of every group has a probability that is one to
         the last digit, and the odds still tell which of them is surer.
         """
-        looked = self._looked_at(embedding)
+        looked = self._looked_at(embedding, count)
         odds = np.concatenate([log_odds(score) for _, score in looked])
         best = np.argsort(-odds, kind="stable")[:count]
         group = np.repeat(np.arange(len(looked)), [score.size for _, score in looked])[best]

@@ -104,14 +104,16 @@ class Frame:
 
     def votes(self, scales: Sequence[Scale], options: VoteOptions, *, crops: int) -> Votes:
         """What references say of each crop; a crop's voices together weigh its scale's share."""
-        asked = [(scale, self._cut(scale, math.isqrt(crops))) for scale in scales]
+        asked: list[tuple[Scale, list[_Spot]]] = []
         pending: dict[_Spot, Picture] = {}
-        for _, cut in asked:
+        for scale in scales:
+            cut = self._cut(scale, math.isqrt(crops))
+            asked.append((scale, list(cut)))
             pending |= {spot: taken for spot, taken in cut.items() if spot not in self._described}
             if len(pending) >= _AT_ONCE:
                 pending = self._describe(pending)
         self._describe(pending)
-        return self._votes([(scale, list(cut)) for scale, cut in asked], options)
+        return self._votes(asked, options)
 
     def _cut(self, scale: Scale, per_side: int) -> dict[_Spot, Picture]:
         """Crops at one scale, by where they lie."""

@@ -91,6 +91,9 @@ def _cost_ms(said: dict[str, Any], way: Way, looks: int | None) -> float | None:
     about = measured.get(way.name) if isinstance(measured, dict) else None
     if looks is None or not isinstance(about, dict) or not about.get("sound"):
         return None
+    times_ms = (about.get("open_ms"), about.get("median_ms"))
+    if not all(isinstance(one, int | float) for one in times_ms):
+        return None
     return float(about["open_ms"]) + looks * float(about["median_ms"])
 
 
