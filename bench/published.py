@@ -26,7 +26,7 @@ from places import ALTITUDE_CHANGES, PLACE_CHANGES
 from pretrain import teller
 from record import record
 from safetensors.torch import save_file
-from shots import altitude_scores, decoded, embed_photos, kept_photos, read_views, soft_m
+from shots import altitude_scores, decoded, embed_photos, kept_photos, pack, read_views, soft_m
 from trained import describe_references, named_rightly, recalled, top_cells
 
 from nadirfix.altitude.train import TrainedAltitude, train_altitude
@@ -124,7 +124,10 @@ def each_seed(given: argparse.Namespace) -> None:
         command = [sys.executable, __file__, *others, "--seed", str(seed), "--name", f"{given.name}_s{seed}"]
         with (given.out / f"published_{given.name}_s{seed}.log").open("w") as log:
             running[seed] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
-    failed = [seed for seed, process in running.items() if process.wait()]
+    failed = []
+    for seed, process in running.items():
+        failed += [seed] if process.wait() else []
+        pack(given.out, f"published_{given.name}_s*", given.pack or given.out / f"published_{given.name}.tgz")
     if failed:
         raise SystemExit(f"seeds {failed} failed: their logs in {given.out} say why")
 
@@ -145,6 +148,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--name", required=True)
     options.add_argument("--cache", type=Path, help="folder where photos are kept for other runs")
+    options.add_argument("--pack", type=Path, help="file all results of several seeds go into")
     options.add_argument("--weights", required=True, help="folder or name of ImageNet weights")
     options.add_argument("--encoder", default="resnet50-stage3", help="of the place network")
     options.add_argument("--place-weights", default="", help="where the place network starts elsewhere")

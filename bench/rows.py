@@ -4,7 +4,7 @@ python bench/rows.py --place mine --real DIR --views DIR --weights FOLDER --out 
 
 ``--real`` holds textures NAME_old.ntx and NAME_new.ntx (or NAME.ntx where there is one date), ``--views`` the
 fixed views NAME_views.csv. Each row is a process with a log of its own; photos are taken once and shared; a
-row's result is written as soon as it is there, and packed with the others into OUT/rows.tgz, so that a run
+row's result is written as soon as it is there, and packed with the others into one file, so that a run
 that is cut off loses only what is unfinished. Every row has the same number of steps and pictures, so that
 sharing the GPU changes nothing but the time. Altitude rows train the altitude network alone, place rows the
 place network alone, measured with the altitude known and without any.
@@ -20,7 +20,6 @@ import dataclasses
 import json
 import subprocess
 import sys
-import tarfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ from places import MEASURED
 from pretrain import teller
 from published import CHANGES, say, told, write_csv
 from record import record
-from shots import altitude_scores, decoded, embed_photos, kept_photos, own_views, read_views, soft_m
+from shots import altitude_scores, decoded, embed_photos, kept_photos, own_views, pack, read_views, soft_m
 from trained import describe_references, named_rightly, recalled, top_cells
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
@@ -44,7 +43,6 @@ from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.views import Views
 from nadirfix.nn.weights import load_encoder
 from nadirfix.options import BinOptions, HeadOptions, NetworkOptions, Recipe, TrainOptions, load_recipe
-from nadirfix.output import atomic_file
 from nadirfix.place.contrast import DatedMap, contrast_job
 from nadirfix.place.train import place_sampler, train_place
 
@@ -133,6 +131,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--altitude-start", default="", help="embedder of other places (safetensors)")
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--cache", type=Path, help="folder where photos are kept; OUT/photos")
+    options.add_argument("--pack", type=Path, help="file all results and logs go into; OUT/rows.tgz")
     options.add_argument("--rows", nargs="+", default=["all"], choices=[*SETS, *KNOWN])
     options.add_argument("--at-once", type=int, default=6)
     options.add_argument("--alone", action="store_true", help="the one row, in this process")
@@ -144,7 +143,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--seed", type=int, default=0)
     given = options.parse_args()
-    given.cache = given.cache or given.out / "photos"
+    given.cache, given.pack = given.cache or given.out / "photos", given.pack or given.out / "rows.tgz"
     return given
 
 
@@ -160,26 +159,19 @@ def run_all(names: list[str], given: argparse.Namespace) -> list[str]:
             wrong = running.pop(name).returncode
             failed += [name] if wrong else []
             say(f"{name} {'FAILED' if wrong else 'done'}")
-            pack(given.out)
+            pack(given.out, "rows_*", given.pack)
         time.sleep(0.2)
     return failed
 
 
 def started(name: str, given: argparse.Namespace) -> subprocess.Popen:
-    words, at = sys.argv[1:], None
+    words = sys.argv[1:]
     if "--rows" in words:
         at = words.index("--rows")
         words = words[:at] + words[at + 1 + len(given.rows) :]
     command = [sys.executable, __file__, *words, "--rows", name, "--alone"]
     with (given.out / f"rows_{given.place}_{name}.log").open("w") as log:
         return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
-
-
-def pack(out: Path) -> None:
-    """All results and logs so far in one file: what a machine gives back may be counted in files."""
-    with atomic_file(out / "rows.tgz") as scratch, tarfile.open(scratch, "w:gz") as packed:
-        for path in sorted(out.glob("rows_*")):
-            packed.add(path, path.name)
 
 
 def one_row(name: str, given: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
+import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,14 @@ def degraded(photo: np.ndarray, seed: int) -> np.ndarray:
 def in_parallel(work, jobs) -> list:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(work, jobs))
+
+
+def pack(out: Path, pattern: str, target: Path) -> None:
+    """All results and logs so far in one file: what a machine gives back may be counted in files."""
+    with atomic_file(target) as scratch, tarfile.open(scratch, "w:gz") as packed:
+        for path in sorted(out.glob(pattern)):
+            if path.suffix in {".json", ".csv", ".log"}:
+                packed.add(path, path.name)
 
 
 def batches(pictures: list[np.ndarray], device: str):
