@@ -27,8 +27,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
+from cover import cover
 from record import RESULTS, record
 
 from nadirfix.altitude.levels import likely_altitudes, soft_altitude_m
@@ -71,9 +71,6 @@ PLACES = {
 OWN_SEED, OWN_COUNT = 4321, 150
 CAMERA = DEFAULT_CAMERA
 NEAR_M, POSE_M, POSE_DEG, POSE_SCALE = 100.0, 50.0, 20.0, 0.15
-#: Forest: more than half of the frame's ground is green (excess green over brightness) and rough (deviation
-#: of brightness, in grey levels, over so many metres), as the map shows it at a metre a pixel.
-GREEN, ROUGH_LEVELS, ROUGH_M, FOREST_SHARE = 0.05, 8.0, 7, 0.5
 BANDS_M = ((100, 150), (150, 200), (200, 300), (300, 400), (400, 700))
 FUSED = {
     "wce": LocateOptions(),
@@ -218,7 +215,11 @@ def one(bundle: Bundle, path: Path, truth: View, off: float, *, votes: bool) -> 
         "hard": estimate.altitude_m,
         "soft": soft_altitude_m(estimate),
     }
-    base = {"photo": path.name, "altitude_m": round(truth.altitude_m, 1), "cover": cover(bundle, truth)}
+    base = {
+        "photo": path.name,
+        "altitude_m": round(truth.altitude_m, 1),
+        "cover": cover(bundle.texture, truth),
+    }
     for way, altitude_m in known.items():
         seen = {**base, "altitude": way, "altitude_off_m": round(altitude_m - truth.altitude_m, 1)}
         yield from ({**seen, **row} for row in searched(bundle, cropped(bundle, pixels, altitude_m), truth))
@@ -266,19 +267,6 @@ def looking_north(bundle: Bundle) -> tuple[np.ndarray, ReferenceIndex]:
     """References of one heading: a database without rotations."""
     rows = np.flatnonzero(bundle.references.heading_deg == 0)
     return rows, ReferenceIndex(bundle.descriptors[rows], [0, len(rows)])
-
-
-def cover(bundle: Bundle, truth: View) -> str:
-    """What the map shows where a photo was taken: forest, or open ground."""
-    side_m = [round(side) for side in CAMERA.footprint_m(truth.altitude_m)]
-    seen = bundle.texture.render(truth, CAMERA, (side_m[0], side_m[1]))
-    colour = seen.pixels.astype(np.float32)
-    green = (2 * colour[..., 1] - colour[..., 0] - colour[..., 2]) / np.maximum(colour.sum(-1), 1)
-    light = colour.mean(-1)
-    mean, square = (cv2.blur(x, (ROUGH_M, ROUGH_M)) for x in (light, light**2))
-    rough = np.sqrt(np.maximum(square - mean**2, 0))
-    wooded = (green > GREEN) & (rough > ROUGH_LEVELS)
-    return "forest" if wooded[seen.valid > 0].mean() > FOREST_SHARE else "open"
 
 
 def candidates(bundle: Bundle, rows: np.ndarray, distances: np.ndarray) -> Candidates:
