@@ -44,7 +44,7 @@ CHANGES = AugmentOptions(
 )  # fmt: skip
 #: Places that look softer than their pixels are: the size of the smallest thing seen, in metres.
 SOFT_M = {"desert": 1.0}
-#: Places whose dates lie apart by more than a pixel: where points lie is not learned across them.
+#: Places whose dates lie apart by more than a pixel: across them places are learned only if settled.
 APART = ("town",)
 SIDE_STEP_PX = 32
 
@@ -83,6 +83,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--parts", type=int, default=4, help="places that share a batch")
     options.add_argument("--real-share", type=float, default=0.6)
     options.add_argument("--side", type=int, default=PairOptions().side_px)
+    options.add_argument("--settle", type=int, default=0, help="pixels by which two dates may lie apart")
     options.add_argument("--rate", type=float, default=1.5e-3)
     options.add_argument("--weights", type=Path, help="to begin with, or to export")
     options.add_argument("--export", type=Path)
@@ -107,7 +108,7 @@ def learned(taught: dict[str, list[ViewSource]], given: argparse.Namespace) -> t
         network = PointNetwork()
     if given.weights:
         load_points(network, given.weights)
-    pairs = PairOptions(side_px=given.side)
+    pairs = PairOptions(side_px=given.side, settle_px=given.settle)
     grounds = {
         name: PairedGround(
             dates, pairs, seed=given.seed + i, soft_m=SOFT_M.get(name, 0.0), aligned=name not in APART

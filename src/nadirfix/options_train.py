@@ -56,6 +56,7 @@ class PairOptions:
     strangers: int = 256  # points of the second look that the first has none for
     jitter_px: float = 1.0  # points are found again no nearer than this
     near_px: float = 5.0  # nearer ones are the same
+    settle_px: int = 0  # dates that lie apart are moved by up to this to fit; 0: they teach no places
     places_weight: float = 1.0  # of where in a cell the point lies, against its description
     reliance_weight: float = 1.0
 

@@ -14,7 +14,7 @@ from nadirfix.nn.points import CELL_PX, DESCRIPTION, PointNetwork, told_apart
 from nadirfix.options_train import AugmentOptions, PairOptions, TrainOptions
 from nadirfix.options_verify import FeatureOptions
 from nadirfix.verify.features import XFeatDetector
-from nadirfix.verify.learn import Spots, agreement_loss, match_loss, point_job
+from nadirfix.verify.learn import Spots, agreement_loss, match_loss, point_job, settled
 from tests.unit.test_pairs import texture
 
 NARROW = {"fine": 8, "cell": 16, "wide": 16, "widest": 16}
@@ -74,6 +74,15 @@ def test_agreeing_is_choosing_the_same_spot() -> None:
 def test_pairs_that_lie_apart_teach_no_places() -> None:
     chance = torch.rand(1, 1, 64, 64)
     assert agreement_loss(chance, chance, looks(torch.eye(3)[None], aligned=False)) == 0
+
+
+def test_pairs_that_lie_apart_are_settled() -> None:
+    torch.manual_seed(2)
+    one = torch.rand(1, 1, 64, 64) ** 8
+    other = one.roll((3, -2), dims=(2, 3))  # three pixels down and two to the left of where it should be
+    pairs = settled(one, other, looks(torch.eye(3)[None], aligned=False), 4)
+    assert pairs.aligned.all()
+    assert torch.allclose(pairs.other_from_one[0] @ torch.tensor([30.0, 30, 1]), torch.tensor([28.0, 33, 1]))
 
 
 def spots(points: torch.Tensor) -> Spots:

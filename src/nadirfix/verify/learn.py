@@ -26,7 +26,7 @@ from nadirfix.nn.pairs import PairedGround, Pairs
 from nadirfix.nn.points import CELL_PX, PointNetwork
 from nadirfix.options_train import AugmentOptions, PairOptions, TrainOptions
 
-__all__ = ["Spots", "agreement_loss", "mapped", "match_loss", "point_job"]
+__all__ = ["Spots", "agreement_loss", "mapped", "match_loss", "point_job", "settled"]
 
 #: Points nearer to the edge of a picture describe the edge.
 _MARGIN_PX = 8.0
@@ -91,6 +91,7 @@ class _Loss(nn.Module):
         described, placed, relied = (part.chunk(2) for part in told)
         with torch.autocast(pairs.one.device.type, enabled=False):
             one, other = (functional.pixel_shuffle(p.softmax(1), CELL_PX) for p in placed)
+            pairs = settled(one, other, pairs, o.settle_px)
             spots = _spots(one.detach(), pairs, o)
             sharp = self.sharpness.clamp(max=math.log(_SHARPEST)).exp()
             alike, again = match_loss(described[0], described[1], spots, sharp, o.near_px)
@@ -121,17 +122,31 @@ def agreement_loss(one: Tensor, other: Tensor, pairs: Pairs) -> Tensor:
     A spot chosen by its place in the cell is never met again, as the other look is moved; one chosen by what
     the ground looks like is.
     """
-    batch, _, rows, columns = one.shape
-    there = mapped(_centres(rows, columns, one.device).expand(batch, -1, -1), pairs.other_from_one)
-    grid = _shares(there, other).view(batch, rows, columns, 2)
     soft = _softened(other)  # so that a miss by a pixel still tells which way to go
-    expected = functional.grid_sample(soft, grid, mode="bilinear", align_corners=False)
-    shown = functional.grid_sample(pairs.other_there, grid, mode="nearest", align_corners=False)
-    shown = shown * pairs.one_there
+    expected = _warped(soft, pairs.other_from_one)
+    shown = (_warped(pairs.other_there, pairs.other_from_one) > 0.99).float() * pairs.one_there
     both = functional.avg_pool2d(one * expected, CELL_PX) * CELL_PX**2
     usable = (functional.avg_pool2d(shown, CELL_PX) > 0.99) & pairs.aligned[:, None, None, None]
     weight = usable.float()
     return -(torch.log(both + _FAINT) * weight).sum() / weight.sum().clamp(min=1)
+
+
+@torch.no_grad()
+def settled(one: Tensor, other: Tensor, pairs: Pairs, reach_px: int) -> Pairs:
+    """Pairs that lie apart, moved by whole pixels to where most points of both looks fall on each other."""
+    if reach_px == 0 or bool(pairs.aligned.all()):
+        return pairs
+    expected = _softened(_warped(other, pairs.other_from_one))
+    around = functional.pad(expected, (reach_px,) * 4)
+    rows, columns = one.shape[2:]
+    steps = [(y, x) for y in range(2 * reach_px + 1) for x in range(2 * reach_px + 1)]
+    met = [(one * around[..., y : y + rows, x : x + columns]).sum((1, 2, 3)) for y, x in steps]
+    best = torch.stack(met, dim=1).argmax(1)
+    down_right = torch.tensor(steps, device=one.device)[best] - reach_px
+    shift = torch.eye(3, device=one.device).repeat(len(one), 1, 1)
+    shift[:, 0, 2], shift[:, 1, 2] = down_right[:, 1].to(shift), down_right[:, 0].to(shift)
+    better = torch.where(pairs.aligned[:, None, None], pairs.other_from_one, pairs.other_from_one @ shift)
+    return dataclasses.replace(pairs, other_from_one=better, aligned=torch.ones_like(pairs.aligned))
 
 
 def match_loss(
@@ -212,6 +227,14 @@ def _shares(points: Tensor, maps: Tensor, step_px: int = 1) -> Tensor:
     """Pixels as shares of a picture from -1 to 1, of which maps have one value for each step."""
     size = torch.tensor([maps.shape[3], maps.shape[2]], device=points.device, dtype=points.dtype) * step_px
     return 2 * points / size - 1
+
+
+def _warped(maps: Tensor, moved: Tensor) -> Tensor:
+    """What the other look has where each pixel of the first one lies in it; nothing beyond its edge."""
+    batch, _, rows, columns = maps.shape
+    there = mapped(_centres(rows, columns, maps.device).expand(batch, -1, -1), moved)
+    grid = _shares(there, maps).view(batch, rows, columns, 2)
+    return functional.grid_sample(maps, grid, mode="bilinear", align_corners=False)
 
 
 def _centres(rows: int, columns: int, device: torch.device) -> Tensor:
