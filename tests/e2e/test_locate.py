@@ -26,6 +26,7 @@ from PIL.TiffImagePlugin import IFDRational
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.geo.geomap import GeoMap
+from nadirfix.manifest import read_manifest
 from nadirfix.online import locate
 from nadirfix.options import SHIPPED_ALTITUDE, SHIPPED_PLACE, LocateOptions, ships
 from nadirfix.output import quiet as silent
@@ -400,11 +401,11 @@ def canonical(name: str) -> str:
 @pytest.mark.slow
 @pytest.mark.long
 def test_locating_in_a_fresh_core_environment(
-    tiny_bundle: Path, tiny_world: Path, photos: list[Path], answers: list[dict]
+    tiny_bundle: Path, tiny_world: Path, tiny_photos: Path, photos: list[Path], answers: list[dict]
 ) -> None:
     """Locating, and building as well: both bundles are the same, so both answers are.
 
-    The standard recipe builds there too, where its networks ship: its answer is told in the same form.
+    The standard recipe builds there too, where its networks ship: its answer is near the truth.
     """
     ground = tiny_world / "old.tif"
     command = [ROOT / "tests" / "core_install.sh", tiny_bundle, photos[0], ground, sys.executable]
@@ -413,6 +414,13 @@ def test_locating_in_a_fresh_core_environment(
     assert [untimed(line) for line in told[:2]] == [untimed(answers[0])] * 2
     assert len(told) == (3 if ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE) else 2)
     assert all(set(line) == set(answers[0]) for line in told)
+    truth = read_manifest(tiny_photos / "manifest.csv")[0]
+    for line in told[2:]:
+        place = Point(line["easting_m"], line["northing_m"], line["epsg"])
+        print(f"standard: {place.distance_m(truth.point):.1f} m off, {line['altitude_m']:.0f} m high")
+        assert place.distance_m(truth.point) < 50, "the votes of the whole frame: nothing there verifies"
+        assert line["altitude_m"] == pytest.approx(truth.altitude_m, rel=0.15)
+        assert line["verified"] is None and line["candidates"] != answers[0]["candidates"]
 
 
 @pytest.mark.parametrize(("altitude_m", "sigma_m"), [(None, None), (140.0, None), (140.0, 20.0)])
