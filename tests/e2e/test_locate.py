@@ -25,6 +25,7 @@ from PIL.TiffImagePlugin import IFDRational
 
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
+from nadirfix.errors import InputError
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.manifest import read_manifest
 from nadirfix.online import locate
@@ -133,11 +134,18 @@ def test_altitude_may_come_with_how_sure_it_is(tiny_bundle: Path, photos: list[P
     assert lines(done)[0]["altitude_m"] == 150.0
 
 
-@pytest.mark.parametrize("spelled", ["high", "-5", "0", "150+-x", "150+-", "nan", "inf", "150+--3"])
+@pytest.mark.parametrize("spelled", ["high", "-5", "0", "150+-x", "150+-", "nan", "inf", "150+--3", "1e300"])
 def test_altitude_that_is_none_is_said_at_once(tiny_bundle: Path, photos: list[Path], spelled: str) -> None:
     done = nadirfix("locate", photos[0], "--bundle", tiny_bundle, f"--altitude={spelled}")
     assert (done.returncode, done.stdout) == (2, "")
     assert "[altitude.invalid]" in done.stderr
+
+
+@pytest.mark.parametrize("altitude_m", [1e308, 1e-300, float("inf"), float("nan"), -1.0])
+def test_python_says_it_as_well(tiny_bundle: Path, photos: list[Path], altitude_m: float) -> None:
+    with pytest.raises(InputError) as caught:
+        locate(photos[0], bundle=Bundle.load(tiny_bundle), altitude_m=altitude_m)
+    assert caught.value.code == "altitude.invalid"
 
 
 def test_one_bad_photo_never_stops_the_rest(tiny_bundle: Path, photos: list[Path], tmp_path: Path) -> None:

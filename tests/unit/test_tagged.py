@@ -13,6 +13,7 @@ from PIL import ExifTags
 from PIL.TiffImagePlugin import IFDRational
 
 from nadirfix import shot as shots
+from nadirfix.altitude.given import parse_altitude
 from nadirfix.altitude.levels import likely_altitudes
 from nadirfix.altitude.tagged import tagged_altitudes
 from nadirfix.camera import Camera
@@ -162,6 +163,18 @@ def test_how_far_both_are_doubted_is_the_caller_s_to_say(picture: AltitudeEstima
     assert asked == first_m(LocateOptions(verification=VerifyOptions(votes=sure)))
     assert asked == pytest.approx(250.0, rel=0.1), "between the tag and what the picture thinks nearest to it"
     assert first_m(LocateOptions(votes=unsure)) != asked
+
+
+@pytest.mark.parametrize(
+    ("altitude_m", "sigma_m"), [(1e300, None), (1e-300, None), (1e308, 1e308), (300.0, 1e9)]
+)
+def test_an_altitude_nobody_flies_at_is_said(altitude_m: float, sigma_m: float | None) -> None:
+    """Not an overflow somewhere below, nor an answer."""
+    with pytest.raises(InputError) as caught:
+        height_of(shot(), SimpleNamespace(), Height(altitude_m, sigma_m=sigma_m), LocateOptions())
+    assert caught.value.code == "altitude.invalid"
+    with pytest.raises(InputError):
+        parse_altitude(f"{altitude_m}" if sigma_m is None else f"{altitude_m}+-{sigma_m}")
 
 
 def test_every_source_is_told_with_its_deviation(picture: AltitudeEstimate) -> None:
