@@ -25,7 +25,9 @@ from PIL.TiffImagePlugin import IFDRational
 
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
+from nadirfix.errors import InputError
 from nadirfix.geo.geomap import GeoMap
+from nadirfix.manifest import read_manifest
 from nadirfix.online import locate
 from nadirfix.options import SHIPPED_ALTITUDE, SHIPPED_PLACE, LocateOptions, ships
 from nadirfix.output import quiet as silent
@@ -132,11 +134,18 @@ def test_altitude_may_come_with_how_sure_it_is(tiny_bundle: Path, photos: list[P
     assert lines(done)[0]["altitude_m"] == 150.0
 
 
-@pytest.mark.parametrize("spelled", ["high", "-5", "0", "150+-x", "150+-", "nan", "inf", "150+--3"])
+@pytest.mark.parametrize("spelled", ["high", "-5", "0", "150+-x", "150+-", "nan", "inf", "150+--3", "1e300"])
 def test_altitude_that_is_none_is_said_at_once(tiny_bundle: Path, photos: list[Path], spelled: str) -> None:
     done = nadirfix("locate", photos[0], "--bundle", tiny_bundle, f"--altitude={spelled}")
     assert (done.returncode, done.stdout) == (2, "")
     assert "[altitude.invalid]" in done.stderr
+
+
+@pytest.mark.parametrize("altitude_m", [1e308, 1e-300, float("inf"), float("nan"), -1.0])
+def test_python_says_it_as_well(tiny_bundle: Path, photos: list[Path], altitude_m: float) -> None:
+    with pytest.raises(InputError) as caught:
+        locate(photos[0], bundle=Bundle.load(tiny_bundle), altitude_m=altitude_m)
+    assert caught.value.code == "altitude.invalid"
 
 
 def test_one_bad_photo_never_stops_the_rest(tiny_bundle: Path, photos: list[Path], tmp_path: Path) -> None:
@@ -400,11 +409,11 @@ def canonical(name: str) -> str:
 @pytest.mark.slow
 @pytest.mark.long
 def test_locating_in_a_fresh_core_environment(
-    tiny_bundle: Path, tiny_world: Path, photos: list[Path], answers: list[dict]
+    tiny_bundle: Path, tiny_world: Path, tiny_photos: Path, photos: list[Path], answers: list[dict]
 ) -> None:
     """Locating, and building as well: both bundles are the same, so both answers are.
 
-    The standard recipe builds there too, where its networks ship: its answer is told in the same form.
+    The standard recipe builds there too, where its networks ship: its answer is near the truth.
     """
     ground = tiny_world / "old.tif"
     command = [ROOT / "tests" / "core_install.sh", tiny_bundle, photos[0], ground, sys.executable]
@@ -413,6 +422,13 @@ def test_locating_in_a_fresh_core_environment(
     assert [untimed(line) for line in told[:2]] == [untimed(answers[0])] * 2
     assert len(told) == (3 if ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE) else 2)
     assert all(set(line) == set(answers[0]) for line in told)
+    truth = read_manifest(tiny_photos / "manifest.csv")[0]
+    for line in told[2:]:
+        place = Point(line["easting_m"], line["northing_m"], line["epsg"])
+        print(f"standard: {place.distance_m(truth.point):.1f} m off, {line['altitude_m']:.0f} m high")
+        assert place.distance_m(truth.point) < 50, "the votes of the whole frame: nothing there verifies"
+        assert line["altitude_m"] == pytest.approx(truth.altitude_m, rel=0.15)
+        assert line["verified"] is None and line["candidates"] != answers[0]["candidates"]
 
 
 @pytest.mark.parametrize(("altitude_m", "sigma_m"), [(None, None), (140.0, None), (140.0, 20.0)])

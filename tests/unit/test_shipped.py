@@ -272,3 +272,28 @@ def test_both_files_keep_the_same_matrices_whole(made: Path) -> None:
     whole = {name.removesuffix(".whole") for name in stored if name.endswith(".whole")}
     assert len(factors) == len(whole) > 2
     assert min(np.prod(stored[f"{name}.whole"].dims) for name in whole) >= LARGE
+
+
+@pytest.mark.parametrize("learn", ["place", "altitude"])
+def test_a_header_says_every_option_it_was_made_with(learn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command in it, given again, asks for the same network; where files lay is nobody's business."""
+    pytest.importorskip("torch")
+    sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+    import places
+
+    folders = ["--real", "r", "--worlds", "w", "--out", "o", "--weights", "resnet"]
+
+    def given(*words: str):
+        monkeypatch.setattr(sys, "argv", ["places.py", *words, *folders])
+        return places.arguments()
+
+    first = given(
+        learn, "--name", "n", "--start", "/far/s.safetensors", "--encoder", "small", "--leave-out", "mine",
+        "--only-worlds", "--real-share", "0.7", "--seconds", "260", "--batch", "96", "--rate", "5e-5",
+        "--seed", "3", *(["--soften", "0.7", "--width", "224"] if learn == "altitude" else []),
+    )  # fmt: skip
+    said = places.said(first, {"places": ["campus"], "steps": 1})["command"]
+    assert "far" not in said
+    again = given(*said.split()[1:])
+    assert vars(again) | {"start": ""} == vars(first) | {"start": ""}
+    assert again.start == "s.safetensors"
