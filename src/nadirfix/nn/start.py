@@ -55,10 +55,13 @@ def embedder_says(path: Path) -> dict[str, str]:
 
 
 def _narrowed(name: str, value: Tensor, *, eight_bits: bool) -> dict[str, Tensor]:
-    """A tensor as it is stored: half precision, or eight bits with a factor for each row."""
-    if not value.is_floating_point():
+    """A tensor as it is stored: half precision, or eight bits with a factor for each row.
+
+    Small ones stay as they are: a variance can be larger than half precision holds, and they cost nothing.
+    """
+    if not value.is_floating_point() or value.numel() < LARGE:
         return {name: value}
-    if not (eight_bits and value.dim() > 1 and value.numel() >= LARGE):
+    if not (eight_bits and value.dim() > 1):
         return {name: value.half()}
     rows = value.float().flatten(1)
     factor = rows.abs().amax(dim=1).clamp(min=1e-12) / 127
@@ -118,6 +121,9 @@ def _fill(embedder: Embedder, tensors: dict[str, Tensor], start: str) -> None:
     ]
     if wrong:
         raise _misfit(start, f"{len(wrong)} of {len(wanted)} tensors, such as {min(wrong)}")
+    endless = [name for name, value in tensors.items() if not bool(value.isfinite().all())]
+    if endless:
+        raise _misfit(start, f"values that are no numbers in {len(endless)} tensors, such as {min(endless)}")
     embedder.load_state_dict({k: v.to(wanted[k].dtype) for k, v in tensors.items()}, strict=False)
 
 
