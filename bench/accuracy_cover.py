@@ -106,9 +106,9 @@ def why() -> str:
     mine, town = (result("dates")["results"][place] for place in ("mine", "town"))
     return f"""Low is hard whatever grows there: a frame from 120 m shows 200 × 150 m. Altitudes are told from
 how fine the detail is, and dates differ in that by themselves: at the size the network sees, coarse detail of
-the mine's newer picture is {decibels(mine["contrast_db"])} and the finest {decibels(mine["fine_db"])} against the
-older one's, so that a photo looks softer, and thereby lower, than it is; on the town, under haze, they are
-{decibels(town["contrast_db"])} and {decibels(town["fine_db"])}. {source("dates", "bench/dates.py")}"""
+the mine's newer picture is {decibels(mine["contrast_db"])} and the finest {decibels(mine["fine_db"])} against
+the older one's, so that a photo looks softer, and thereby lower, than it is; on the town, under haze, they
+are {decibels(town["contrast_db"])} and {decibels(town["fine_db"])}. {source("dates", "bench/dates.py")}"""
 
 
 def decibels(value: float) -> str:

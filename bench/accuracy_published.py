@@ -170,8 +170,8 @@ def older() -> str:
     if has("published_mine_b5") and not has("rows_mine_b5"):
         found = result("published_mine_b5")["results"]["place_true_altitude"]["three_cells"]
         parts.append(f"""EfficientNet-B5 from a random start, one seed (no ImageNet weights of it could be
-had: this shows the start, not the encoder), mine, true altitude: R@1 {found["r1"]:.1f}, R@5 {found["r5"]:.1f},
-{percent(found["wce_100"])} within 100 m
+had: this shows the start, not the encoder), mine, true altitude: R@1 {found["r1"]:.1f}, R@5
+{found["r5"]:.1f}, {percent(found["wce_100"])} within 100 m
 ([`published_mine_b5.json`](../bench/results/published_mine_b5.json)).""")
     if has("train_mine") and not has("rows_mine_pixels"):
         early = result("train_mine")["results"]
