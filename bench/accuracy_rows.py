@@ -18,8 +18,9 @@ PLACE = {
 }  # fmt: skip
 TRIALS = {
     "try-altitude-usual": "altitude, usual changes", "try-altitude-soft": "altitude, softened",
-    "try-altitude-wide": "altitude, wide changes", "try-place-usual": "places, usual changes",
-    "try-place-soft": "places, changes of many places", "try-place-wide": "places, wide changes",
+    "try-altitude-hazy": "altitude, more haze", "try-altitude-wide": "altitude, wide changes",
+    "try-place-usual": "places, usual changes", "try-place-soft": "places, changes of many places",
+    "try-place-hazy": "places, more haze", "try-place-wide": "places, wide changes",
     "try-place-imprint": "places, wide changes, imprinted",
 }  # fmt: skip
 

@@ -94,9 +94,11 @@ ROWS: dict[str, Row] = {
 TRIALS: dict[str, Row] = {
     "try-altitude-usual": altitude("usual changes", start="other places", views="own"),
     "try-altitude-soft": altitude("softened", start="other places", changes="soft", views="own"),
+    "try-altitude-hazy": altitude("more haze", start="other places", changes="hazy", views="own"),
     "try-altitude-wide": altitude("wide changes", start="other places", changes="wide", views="own"),
     "try-place-usual": place("usual changes", views="own"),
     "try-place-soft": place("changes of many places", changes="soft", views="own"),
+    "try-place-hazy": place("more haze", changes="hazy", views="own"),
     "try-place-wide": place("wide changes", changes="wide", views="own"),
     "try-place-imprint": place("wide changes, imprinted", changes="wide", imprint=6, views="own"),
 }
