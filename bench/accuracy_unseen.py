@@ -100,12 +100,29 @@ def ground(name: str) -> str:
         command += f" --networks … --name {told['recipe']}"
     parts = [
         f"### {RUNS[name]}",
+        heights(told),
         table(heads, [ground_row(row) for row in told["rows"]]),
         source(name, command),
     ]
     if "by_altitude" in told:
         parts.append(split(told))
     return "\n\n".join(parts)
+
+
+def heights(told: Result) -> str:
+    """How well the altitude is told, by the best class and by all."""
+    ways = {row["altitude"]: row for row in told["rows"] if row["cells"] == "all"}
+    keys = [f"altitude_within_{d}_m" for d in (25, 50, 100)]
+    rows: list[list[object]] = [
+        [
+            ALTITUDES[way],
+            ways[way]["photos"],
+            f"{ways[way]['e_avg_m']:.1f} m",
+            *(share(ways[way], k) for k in keys),
+        ]
+        for way in ("hard", "soft")
+    ]
+    return table(["altitude", "photos", "off in the mean", "within 25 m", "50 m", "100 m"], rows)
 
 
 def ground_row(row: Result) -> list[object]:

@@ -130,13 +130,18 @@ def recipes(weights: str, networks: Path | None) -> dict[str, Recipe]:
     }
 
 
-def built(given: argparse.Namespace, row: str, name: str) -> tuple[Bundle, float]:
+def built(given: argparse.Namespace, row: str, name: str) -> tuple[Bundle, float | None]:
+    """The bundle of a row, and how long it took where it was built in one go, now or before."""
     began = time.monotonic()
     target = given.cache / f"{given.place}-{name}.nadir"
-    old = given.data / PLACES[given.place][0]
+    note = target.with_suffix(".seconds")
+    fresh = not any(path != note for path in given.cache.glob(f"{target.name}*"))
     recipe = recipes(given.weights, given.networks)[row]
+    old = given.data / PLACES[given.place][0]
     bundle = build_bundle(old, target, recipe=recipe, resume=True, progress=teller())
-    return bundle, time.monotonic() - began
+    if fresh:
+        note.write_text(f"{time.monotonic() - began:.1f}")
+    return bundle, float(note.read_text()) if note.exists() else None
 
 
 def teller(every_s: float = 20.0) -> Progress:
@@ -167,7 +172,11 @@ def taken(given: argparse.Namespace) -> list[tuple[Path, View]]:
 
 
 def run(
-    bundle: Bundle, photos: list[tuple[Path, View]], name: str, given: argparse.Namespace, built_s: float
+    bundle: Bundle,
+    photos: list[tuple[Path, View]],
+    name: str,
+    given: argparse.Namespace,
+    built_s: float | None,
 ) -> None:
     kind = "fixed" if given.fixed else "own"
     kept = given.cache / f"{given.place}-{name}-{kind}-ways.jsonl"
@@ -178,7 +187,7 @@ def run(
     payload = {
         "place": given.place, "recipe": name, "views": kind, "photos": len(photos),
         "seed": None if given.fixed else OWN_SEED, "votes_every": given.votes_every,
-        "networks": given.networks.name if given.networks else "shipped", "build_s": round(built_s, 1),
+        "networks": given.networks.name if given.networks else "shipped", "build_s": built_s,
         "bytes": sum(p["bytes"] for p in bundle.manifest["parts"].values()),
         "references": len(bundle.references), "described": bundle.manifest.get("described"), "rows": told,
         "by_altitude": parted(lines, lambda x: band(x["altitude_m"])),
