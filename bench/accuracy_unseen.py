@@ -8,7 +8,7 @@ from accuracy_tables import Result, has, percent, result, source, table, verdict
 RUNS = {
     "ground_mine_unseen": "Mine, other date, networks that never saw it",
     "ground_town_unseen": "Town, other date, another sensor, haze, networks that never saw it",
-    "ground_mine_standard": "Mine, other date, places by ImageNet alone: nothing learned anywhere",
+    "ground_mine_standard": "Mine, other date, earlier: places by ImageNet alone, small altitude network",
     "ground_town_standard": "Town, other date, another sensor, haze, places by ImageNet alone",
     "ground_desert_standard": "Desert, same date, networks that learned on it: this flatters twice",
     "ground_campus_standard": "Campus, same date, networks that learned on it: this flatters twice",

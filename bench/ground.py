@@ -135,7 +135,7 @@ def built(given: argparse.Namespace, row: str, name: str) -> tuple[Bundle, float
     began = time.monotonic()
     target = given.cache / f"{given.place}-{name}.nadir"
     note = target.with_suffix(".seconds")
-    fresh = not any(path != note for path in given.cache.glob(f"{target.name}*"))
+    fresh = not any(path != note for path in given.cache.glob(f"*{target.name}*"))
     recipe = recipes(given.weights, given.networks)[row]
     old = given.data / PLACES[given.place][0]
     bundle = build_bundle(old, target, recipe=recipe, resume=True, progress=teller())
