@@ -23,6 +23,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +120,7 @@ def main() -> None:
         return
     for kind in sorted({KNOWN[name].views for name in names}):
         taken(kind, given)  # once, before the rows ask for them
-    failed = run_all(names, given)
+    failed = run_all(alternated(names), given)
     if failed:
         raise SystemExit(f"{', '.join(failed)} failed: their logs in {given.out} say why")
 
@@ -147,6 +148,13 @@ def arguments() -> argparse.Namespace:
     given = options.parse_args()
     given.cache, given.pack = given.cache or given.out / "photos", given.pack or given.out / "rows.tgz"
     return given
+
+
+def alternated(names: list[str]) -> list[str]:
+    """Altitude rows and place rows in turns: the former need most of a GPU's memory."""
+    high = [name for name in names if KNOWN[name].trains == "altitude"]
+    low = [name for name in names if name not in high]
+    return [name for pair in zip_longest(high, low) for name in pair if name]
 
 
 def run_all(names: list[str], given: argparse.Namespace) -> list[str]:

@@ -103,6 +103,10 @@ def test_trials_never_look_at_the_fixed_views() -> None:
     assert {row.views for row in rows.ROWS.values()} == {"fixed"}
 
 
+def test_rows_that_need_much_memory_do_not_all_run_together() -> None:
+    assert rows.alternated(["bins25", "bins75", "pixels", "ce"]) == ["bins25", "ce", "bins75", "pixels"]
+
+
 def test_an_option_is_taken_out_with_its_value() -> None:
     assert without(["--map", "a", "--name", "b", "--keep"], "--name") == ["--map", "a", "--keep"]
 
