@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from accuracy_tables import Result, has, percent, result, source, table
+from rows_known import ROWS, SETS, TRIALS
 
 PLACES = {"mine": "mine", "town": "town", "desert": "desert (same date)", "campus": "campus (same date)"}
-#: In the order of the page; the first of each is what the others differ from by one thing.
-ALTITUDE = {
-    "bins50": "spectrum, bins of 50 m, ImageNet", "bins25": "bins of 25 m", "bins75": "bins of 75 m",
-    "bins100": "bins of 100 m", "variable": "variable bins", "pixels": "pixels, no spectrum",
-    "altitude-random": "random start",
-}  # fmt: skip
-PLACE = {
-    "qamc": "QAMC, ResNet-50 to stage 3, ImageNet", "aamc": "AAMC", "ce": "CE",
-    "contrastive": "contrastive, no cells", "place-random": "random start",
-    "b5": "EfficientNet-B5, random start",
-}  # fmt: skip
-TRIALS = {
-    "try-altitude-usual": "altitude, usual changes", "try-altitude-soft": "altitude, softened",
-    "try-altitude-hazy": "altitude, more haze", "try-altitude-wide": "altitude, wide changes",
-    "try-place-usual": "places, usual changes", "try-place-soft": "places, changes of many places",
-    "try-place-hazy": "places, more haze", "try-place-wide": "places, wide changes",
-    "try-place-imprint": "places, wide changes, imprinted",
-}  # fmt: skip
+ALTITUDE = {name: ROWS[name].said for name in SETS["altitude"]}
+PLACE = {name: ROWS[name].said for name in SETS["place"]}
+TRIED = {name: row.said for name, row in TRIALS.items()}
 
 
 def found(rows: dict[str, str]) -> list[tuple[str, str, Result]]:
@@ -100,7 +86,7 @@ def recall(told: Result) -> str:
 
 def trials() -> str:
     """What the settings of the headline were chosen by."""
-    told = found(TRIALS)
+    told = found(TRIED)
     if not told:
         return ""
     rows: list[list[object]] = []
@@ -108,7 +94,7 @@ def trials() -> str:
         high, low = one.get("altitude"), one.get("place_true_altitude")
         off = f"{high['hard_m']:.1f} m / {high['soft_m']:.1f} m" if high else ""
         near = recall(low["three_cells"]) if low else ""
-        rows.append([PLACES[place], TRIALS[row], one["photos"], off, near])
+        rows.append([PLACES[place], TRIED[row], one["photos"], off, near])
     heads = ["other date, views of our own", "", "photos", "altitude off, best class / all", "R@1 / R@5"]
     return f"""Changes that training views go through were chosen on views drawn with a seed of our own, each
 place by what was best on the *other* one, never on the fixed views:

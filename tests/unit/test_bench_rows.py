@@ -20,6 +20,7 @@ from accuracy_published import spread  # noqa: E402
 from accuracy_unseen import judged  # noqa: E402
 from cover import cover, wooded_share  # noqa: E402
 from published import without  # noqa: E402
+from rows_known import ROWS, TRIALS  # noqa: E402
 from shots import pack, summary  # noqa: E402
 from trained import Known, recalled  # noqa: E402
 
@@ -92,15 +93,27 @@ def test_a_target_is_reached_or_missed() -> None:
     assert cells == ["82.0, reached", "91.9, **missed**", "40.0", "30.1 m, **missed**"]
 
 
-def test_the_page_has_a_place_for_every_row() -> None:
-    named = {**accuracy_rows.ALTITUDE, **accuracy_rows.PLACE, **accuracy_rows.TRIALS}
-    assert set(named) == set(rows.KNOWN)
-    assert set(rows.SETS["altitude"]) == set(accuracy_rows.ALTITUDE)
+def test_a_row_that_was_run_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"settings": {"steps": 7, "batch": 128}, "altitude": {"hard_m": 31.4, "hard_percent": 9.0}}
+    told["altitude"] |= {"soft_m": 30.0, "held_out_e_avg_m": 14.0}
+    told["altitude"] |= {f"hard_within_{d}_m": 50.0 for d in (25, 50, 100)}
+    monkeypatch.setattr(accuracy_rows, "has", lambda name: name == "rows_town_bins75")
+    monkeypatch.setattr(accuracy_rows, "result", lambda _name: {"results": told})
+    monkeypatch.setattr(accuracy_rows, "source", lambda name, _command: name)
+    page = accuracy_rows.changes()
+    assert "| town | bins of 75 m | 31.4 m |" in page
+    assert "7 steps for altitude rows" in page
+    assert "mine" not in page
+
+
+def test_nothing_is_on_the_page_that_was_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accuracy_rows, "has", lambda _name: False)
+    assert accuracy_rows.changes() == ""
 
 
 def test_trials_never_look_at_the_fixed_views() -> None:
-    assert {row.views for row in rows.TRIALS.values()} == {"own"}
-    assert {row.views for row in rows.ROWS.values()} == {"fixed"}
+    assert {row.views for row in TRIALS.values()} == {"own"}
+    assert {row.views for row in ROWS.values()} == {"fixed"}
 
 
 def test_rows_that_need_much_memory_do_not_all_run_together() -> None:
