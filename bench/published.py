@@ -36,14 +36,18 @@ from nadirfix.nn.views import Views
 from nadirfix.options import AugmentOptions, NetworkOptions, Recipe, TrainOptions, load_recipe
 from nadirfix.place.train import TrainedPlace, place_sampler, train_place
 
-#: What training views go through. "wide" reaches as far as another sensor and another sky do: between the two
-#: dates of the town contrast differs by half, between those of the mine fine detail by a fifth.
+#: What training views go through. Between the two dates of the town contrast differs by half, between those
+#: of the mine the finest detail by a third (bench/dates.py): "hazy" reaches so far, "wide" farther.
 CHANGES: dict[str, dict[str, AugmentOptions]] = {
     "usual": {"altitude": ALTITUDE_CHANGES, "place": AugmentOptions()},
     "soft": {"altitude": dataclasses.replace(ALTITUDE_CHANGES, soften_px=0.7), "place": PLACE_CHANGES},
+    "hazy": {
+        "altitude": dataclasses.replace(ALTITUDE_CHANGES, soften_px=0.4, haze=0.7),
+        "place": AugmentOptions(colour=0.4, haze=0.7, soften_px=0.6),
+    },
     "wide": {
-        "altitude": dataclasses.replace(ALTITUDE_CHANGES, soften_px=1.0, haze=0.6, blur=0.6),
-        "place": dataclasses.replace(PLACE_CHANGES, haze=0.6),
+        "altitude": dataclasses.replace(ALTITUDE_CHANGES, soften_px=1.0, haze=0.9, blur=0.6),
+        "place": dataclasses.replace(PLACE_CHANGES, haze=0.9),
     },
 }
 

@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,7 @@ from places import MEASURED
 from pretrain import teller
 from published import CHANGES, say, told, write_csv
 from record import record
+from rows_known import KNOWN, SETS, Row
 from shots import altitude_scores, decoded, embed_photos, kept_photos, own_views, pack, read_views, soft_m
 from trained import describe_references, named_rightly, recalled, top_cells
 
@@ -42,70 +43,13 @@ from nadirfix.nn.loop import train
 from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.views import Views
 from nadirfix.nn.weights import load_encoder
-from nadirfix.options import BinOptions, HeadOptions, NetworkOptions, Recipe, TrainOptions, load_recipe
+from nadirfix.options import NetworkOptions, Recipe, TrainOptions, load_recipe
 from nadirfix.place.contrast import DatedMap, contrast_job
 from nadirfix.place.train import place_sampler, train_place
 
 OWN_COUNT = 200
 OWN_ALTITUDES_M = {**MEASURED, "desert": (100.0, 700.0), "campus": (100.0, 250.0)}
-USUAL_BINS, USUAL_HEAD = BinOptions(), HeadOptions()
 SMALL = {"mix_blocks": 2, "mix_channels": 64}  # with the small encoder, to try the command without a GPU
-
-
-@dataclass(frozen=True)
-class Row:
-    """What a row trains, and what it changes."""
-
-    trains: str  # altitude, place, or contrast: places without cells
-    said: str
-    bins: BinOptions = USUAL_BINS
-    head: HeadOptions = USUAL_HEAD
-    input: str = "spectrum"
-    encoder: str = "resnet50-stage3"
-    start: str = "ImageNet"  # or random, or other places
-    changes: str = "usual"
-    imprint: int = 0
-    views: str = "fixed"
-
-
-def altitude(said: str, **more) -> Row:
-    return Row("altitude", said, **more)
-
-
-def place(said: str, **more) -> Row:
-    return Row("place", said, **more)
-
-
-ROWS: dict[str, Row] = {
-    "bins50": altitude("spectrum, bins of 50 m"),
-    "bins25": altitude("bins of 25 m", bins=BinOptions(width_m=25.0)),
-    "bins75": altitude("bins of 75 m", bins=BinOptions(width_m=75.0)),
-    "bins100": altitude("bins of 100 m", bins=BinOptions(width_m=100.0)),
-    "variable": altitude("variable bins", bins=BinOptions(kind="variable")),
-    "pixels": altitude("pixels instead of the spectrum", input="pixels"),
-    "altitude-random": altitude("random start", start="random"),
-    "qamc": place("QAMC, ResNet-50 to stage 3, ImageNet"),
-    "aamc": place("AAMC", head=HeadOptions(kind="aamc")),
-    "ce": place("CE", head=HeadOptions(kind="ce")),
-    "contrastive": Row("contrast", "contrastive, without cells"),
-    "place-random": place("random start", start="random"),
-    "b5": place("EfficientNet-B5, random start", encoder="efficientnet-b5", start="random"),
-}
-TRIALS: dict[str, Row] = {
-    "try-altitude-usual": altitude("usual changes", start="other places", views="own"),
-    "try-altitude-soft": altitude("softened", start="other places", changes="soft", views="own"),
-    "try-altitude-wide": altitude("wide changes", start="other places", changes="wide", views="own"),
-    "try-place-usual": place("usual changes", views="own"),
-    "try-place-soft": place("changes of many places", changes="soft", views="own"),
-    "try-place-wide": place("wide changes", changes="wide", views="own"),
-    "try-place-imprint": place("wide changes, imprinted", changes="wide", imprint=6, views="own"),
-}
-KNOWN = ROWS | TRIALS
-SETS = {
-    "all": list(ROWS), "trials": list(TRIALS),
-    "altitude": [name for name, row in ROWS.items() if row.trains == "altitude"],
-    "place": [name for name, row in ROWS.items() if row.trains != "altitude"],
-}  # fmt: skip
 
 
 def main() -> None:
@@ -117,7 +61,7 @@ def main() -> None:
         return
     for kind in sorted({KNOWN[name].views for name in names}):
         taken(kind, given)  # once, before the rows ask for them
-    failed = run_all(names, given)
+    failed = run_all(alternated(names), given)
     if failed:
         raise SystemExit(f"{', '.join(failed)} failed: their logs in {given.out} say why")
 
@@ -145,6 +89,13 @@ def arguments() -> argparse.Namespace:
     given = options.parse_args()
     given.cache, given.pack = given.cache or given.out / "photos", given.pack or given.out / "rows.tgz"
     return given
+
+
+def alternated(names: list[str]) -> list[str]:
+    """Altitude rows and place rows in turns: the former need most of a GPU's memory."""
+    high = [name for name in names if KNOWN[name].trains == "altitude"]
+    low = [name for name in names if name not in high]
+    return [name for pair in zip_longest(high, low) for name in pair if name]
 
 
 def run_all(names: list[str], given: argparse.Namespace) -> list[str]:

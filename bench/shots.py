@@ -162,7 +162,7 @@ def embed_photos(network, photos: list[np.ndarray], altitudes_m, recipe: Recipe,
 
 def placed(alike: torch.Tensor, where: Views, views: Views, epsg: int) -> list[Row]:
     """What each photo's nearest ten references make of it: a row each, errors in metres."""
-    best = alike.topk(10)
+    best = alike.topk(min(10, alike.shape[1]))
     distance = (2 - 2 * best.values.double()).clamp(min=0).sqrt().cpu().numpy()
     return [
         one_placed(rows, d, where, (views.east_m[i], views.north_m[i]), epsg)

@@ -66,7 +66,7 @@ def recalled(
     headings.
     """
     alike = descriptor(raw) @ known.looks.T
-    north = np.broadcast_to(known.views.heading_deg == 0, alike.shape)
+    north = np.tile(known.views.heading_deg == 0, (len(raw), 1))
     searched = {"all_cells": None, "all_cells_north": north}
     if cells is not None:
         inside = (known.cells[None, None] == cells[:, :CELLS, None]).all(-1).any(1)
