@@ -122,7 +122,7 @@ def try_out(operation: Any, seen: Counter[int]) -> None:
 
 @pytest.fixture
 def service(tiny_bundle: Path, tmp_path: Path) -> Iterator[ServiceProcess]:
-    with ServiceProcess(tiny_bundle, tmp_path, token=TOKEN) as service:
+    with ServiceProcess(tiny_bundle, tmp_path, token=TOKEN, measure=False) as service:
         yield service
 
 
