@@ -377,6 +377,24 @@ def test_metrics_tell_the_wait_the_queue_goes_by(bundle: Any) -> None:
     assert float(told["nadirfix_photo_seconds_spread"]) == 0.5
 
 
+@pytest.mark.parametrize(
+    ("count", "said", "made"),
+    [
+        (1, {}, (16, 1, 1)),
+        (2, {}, (16, 2, 1)),
+        (16, {}, (128, 16, 1)),
+        (16, {"queue": 16}, (16, 2, 8)),
+        (2, {"queue": 4}, (4, 1, 2)),
+    ],
+)
+def test_every_core_has_a_photo_as_far_as_the_queue_is_long_enough(
+    monkeypatch: pytest.MonkeyPatch, count: int, said: dict[str, int], made: tuple[int, int, int]
+) -> None:
+    monkeypatch.setattr("nadirfix.serve.options.cores", lambda: count)
+    options = ServeOptions(**said)
+    assert (options.queue, options.workers, options.threads) == made
+
+
 def test_a_map_that_a_token_may_guard_is_kept_by_nobody_between(bundle: Any) -> None:
     client = TestClient(create_app(bundle, ServeOptions(), place=FakePlace()), base_url=LOCAL)
     about = client.get("/v1/bundle").json()
