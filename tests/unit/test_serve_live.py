@@ -287,7 +287,7 @@ def test_headers_that_do_not_end_are_dropped(bundle: Any, start: bytes) -> None:
         line.sendall(start)
         began_s = time.monotonic()
         with Trickle(line, b"y" if start else b""):
-            assert read_all(line) == b""
+            assert dropped(line) == b""
         assert time.monotonic() - began_s < 5
 
 
@@ -330,7 +330,7 @@ def test_headers_that_do_not_end_are_dropped_on_a_kept_connection_too(bundle: An
         began_s = time.monotonic()
         line.sendall(b"GET /v1/bun")
         with Trickle(line, b"d"):
-            assert b"HTTP/" not in read_all(line)
+            assert b"HTTP/" not in dropped(line)
         assert time.monotonic() - began_s < 5
 
 
@@ -370,6 +370,14 @@ def test_more_connections_than_bearable_are_closed(bundle: Any) -> None:
         finally:
             for line in lines:
                 line.close()
+
+
+def dropped(line: Any) -> bytes:
+    """What comes until the other side is gone; bytes on their way to it may make that a reset."""
+    try:
+        return read_all(line)
+    except ConnectionResetError:
+        return b""
 
 
 def _accepts(service: Running) -> bool:
