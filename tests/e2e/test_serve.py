@@ -43,6 +43,14 @@ ROOT = Path(__file__).parents[2]
 BOMB_LIMITS = replace(ServeOptions(), max_pixels=4_000_000, photo_bytes=2_000_000)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What this machine has measured is left aside: few photos and many may be placed in different ways."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NADIRFIX_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="module")
 def client(tiny_bundle: Path) -> Iterator[TestClient]:
     app = create_app(Bundle.load(tiny_bundle), BOMB_LIMITS)

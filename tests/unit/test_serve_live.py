@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -352,6 +353,16 @@ def test_oversized_and_unreadable_heads_are_refused(bundle: Any, request_head: b
             and b"content-security-policy" in answer.lower()
         )
         assert httpx.get(f"{service.url}/healthz").status_code == 200
+
+
+def test_an_answer_is_sent_at_once(bundle: Any) -> None:
+    """Its head and its body are small: the second would wait until the client has confirmed the first."""
+    with running(bundle, ServeOptions(), FakePlace()) as service, service.connect() as line:
+        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        receive_until(line, b"alive")
+        (connection,) = service.server.server_state.connections
+        told = connection.transport.get_extra_info("socket")
+        assert told.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
 def test_more_connections_than_bearable_are_closed(bundle: Any) -> None:

@@ -36,9 +36,10 @@ def serve(
         typer.Option(metavar="ORIGIN", help="Pages of this origin may ask; may be repeated."),
     ] = None,
     queue: Annotated[int, typer.Option(min=1, help="Photos that may wait.")] = _USUAL.queue,
-    measure: Annotated[
-        bool, typer.Option(help="Find out first which library is fastest here, where that is not known.")
-    ] = _USUAL.measure,
+    no_measure: Annotated[
+        bool,
+        typer.Option("--no-measure", help="Do not find out first which library is fastest here."),
+    ] = not _USUAL.measure,
     quiet: Quiet = False,
 ) -> None:
     """Answer by HTTP where photos were taken, with a page to drop them on; Ctrl-C stops it."""
@@ -49,7 +50,7 @@ def serve(
         token=_token(token_file),
         allow_origins=tuple(allow_origin or ()),
         queue=queue,
-        measure=measure,
+        measure=not no_measure,
     )
     _run(bundle, options, quiet=quiet)
 
