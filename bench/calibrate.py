@@ -1,17 +1,18 @@
-"""Where the constants of TrustOptions come from: procedural worlds, where nothing is evaluated.
+"""Where the constants of TrustOptions come from: places and photos on which nothing is evaluated.
 
 Photos of the newer date are held against the map of the older one, at their true view displaced as retrieval
 leaves it (30 m, 15°, 12 %), and at other places. ``--degraded MAP.tif`` adds photos of a map's own date that
-were blurred, hazed, shaded, recoloured and covered in part.
+were blurred, hazed, shaded, recoloured and covered in part; ``--real OLD.tif MANIFEST.csv`` photos of another
+date of a real map, other views than those that are evaluated.
 
-Maps of two dates never lie exactly on each other, and these would: every photo is warped against its map by a
-smooth field of its own, waves of 80 to 1200 m, 0.2 to 4 m strong (``--warp-m``). That range is an assumption;
-what is calibrated is how much of such a warp the points of a photo give away.
+Maps of two dates never lie exactly on each other, and all but the real ones would: every such photo is warped
+against its map by a smooth field of its own, waves of 80 to 1200 m, 0.2 to 4 m strong (``--warp-m``). That range
+is an assumption; what is calibrated is how much of such a warp the points of a photo give away.
 
 Confidence: a logistic curve over the support, from how the tail of wrong sightings falls off with it.
-Radius: inflation, warp and floor under which the errors are likeliest, widened until 95 of 100 true places
-lie inside; the floor of a share of a map pixel is an assumption and stays. Half of the places choose, the
-other half says what comes of it.
+Radius: inflation, weight of the bare part of the frame and floor under which the errors are likeliest, widened
+until 95 of 100 true places lie inside, every place counting alike. Half of the photos choose, the other half
+says what comes of it, place by place.
 """
 
 from __future__ import annotations
@@ -28,19 +29,21 @@ from typing import Any
 import cv2
 import numpy as np
 from record import record
-from verify import detector, moved
+from verify import detector, moved, spread
 
-from nadirfix.camera import Camera
+from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
-from nadirfix.options import RenderOptions, TextureOptions
+from nadirfix.image.decode import decode
+from nadirfix.manifest import ManifestRow, read_manifest
+from nadirfix.options import LocateOptions, RenderOptions, TextureOptions
 from nadirfix.options_verify import TrustOptions, VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.decide import look_at
 from nadirfix.verify.features import Detector
-from nadirfix.verify.trust import confidence_of, radius95_m, support_of
+from nadirfix.verify.trust import bare_m, confidence_of, radius95_m, support_of
 from nadirfix.world.make import make_world
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)
@@ -52,13 +55,23 @@ Pair = tuple[np.ndarray, View]
 
 
 @dataclasses.dataclass(frozen=True)
+class Place:
+    """A map, and photos of it with their true views."""
+
+    name: str
+    map: Texture
+    photos: Sequence[Pair]
+    camera: Camera
+
+
+@dataclasses.dataclass(frozen=True)
 class Row:
     """One look at the map, and what is true about it."""
 
     sighting: Sighting
     off_m: float
     right: bool
-    map_gsd_m: float
+    place: str
     chooses: bool  # or says what comes of what was chosen
     apart: bool  # nothing of the photo's ground can be seen from where it was looked for
 
@@ -70,6 +83,7 @@ def main() -> None:
     options.add_argument("--worlds", type=int, nargs="*", default=[31, 32, 33])
     options.add_argument("--size-m", type=float, default=1600.0)
     options.add_argument("--degraded", type=Path, nargs="*", default=[])
+    options.add_argument("--real", type=Path, nargs=2, action="append", default=[])
     options.add_argument("--count", type=int, default=60, help="photos per place")
     options.add_argument("--wrong", type=int, default=6, help="other places each photo is held against")
     options.add_argument("--warp-m", type=float, nargs=2, default=[0.2, 4.0])
@@ -77,29 +91,44 @@ def main() -> None:
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         points = detector("xfeat", Path(name))
-        rows = [row for place in places(given, Path(name)) for row in looks(*place, points, given)]
+        rows = [row for place in places(given, Path(name)) for row in looks(place, points, given)]
     told = {"seed": given.seed, "worlds": given.worlds, "degraded": [p.stem for p in given.degraded]}
+    told |= {"real": [p.stem for p, _ in given.real]}
     told |= {"warp_m": given.warp_m} | confidence(rows) | radius(rows)
     for key, value in told.items():
         print(f"{key}: {value}")
     print(f"wrote {record('calibrate', told)}")
 
 
-def places(given: argparse.Namespace, scratch: Path) -> Iterator[tuple[Texture, list[Pair]]]:
+def places(given: argparse.Namespace, scratch: Path) -> Iterator[Place]:
     """Maps with photos of them."""
     for seed in given.worlds:
         world = make_world(size_m=given.size_m, gsd_m=0.5, seed=seed)
         old, new = (
             Texture.from_array(p, None, affine=world.affine, epsg=world.epsg) for p in (world.old, world.new)
         )
-        yield old, photos(new, given)
+        yield Place(f"world {seed}", old, photos(new, given), CAMERA)
     for path in given.degraded:
-        target = scratch / f"{path.stem}.ntx"
-        with GeoMap.open(path) as ground:
-            pack_texture(ground, target, options=TextureOptions())
-        texture = Texture.load(target)
+        texture = packed(path, scratch)
         taken = photos(texture, given)
-        yield texture, [(degraded(p, np.random.default_rng(i)), v) for i, (p, v) in enumerate(taken)]
+        worse = [(degraded(p, np.random.default_rng(i)), v) for i, (p, v) in enumerate(taken)]
+        yield Place(path.stem, texture, worse, CAMERA)
+    for path, manifest in given.real:
+        rows = spread(read_manifest(manifest), given.count)
+        yield Place(path.stem, packed(path, scratch), [real(row) for row in rows], DEFAULT_CAMERA)
+
+
+def packed(path: Path, scratch: Path) -> Texture:
+    target = scratch / f"{path.stem}.ntx"
+    with GeoMap.open(path) as ground:
+        pack_texture(ground, target, options=TextureOptions())
+    return Texture.load(target)
+
+
+def real(row: ManifestRow) -> Pair:
+    """A photo by the camera photos are simulated with, and its true view."""
+    pixels = decode(row.photo, max_pixels=LocateOptions().max_pixels)
+    return pixels, View(row.point, row.altitude_m or math.nan, row.heading_deg or 0.0)
 
 
 def photos(source: Texture, given: argparse.Namespace) -> list[Pair]:
@@ -150,14 +179,12 @@ def degraded(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.clip(np.rint(light + rng.normal(0, 6, light.shape)), 0, 255).astype(np.uint8)
 
 
-def looks(
-    texture: Texture, taken: Sequence[Pair], points: Detector, given: argparse.Namespace
-) -> Iterator[Row]:
+def looks(place: Place, points: Detector, given: argparse.Namespace) -> Iterator[Row]:
     """Each photo at its displaced true view, and at other places turned at random."""
     rng, options = np.random.default_rng(given.seed), VerifyOptions()
-    ground = texture.rendered_with(RenderOptions(supersample=options.supersample))
+    ground, taken = place.map.rendered_with(RenderOptions(supersample=options.supersample)), place.photos
     for i, (pixels, true) in enumerate(taken):
-        compare = Comparison(pixels, CAMERA, texture=ground, detector=points, options=options)
+        compare = Comparison(pixels, place.camera, texture=ground, detector=points, options=options)
         elsewhere = [taken[(i + 7 + k) % len(taken)][1].center for k in range(given.wrong)]
         views = [moved(true, rng)]
         views += [
@@ -170,8 +197,8 @@ def looks(
                 continue  # not seen where it is: it would be refused, and says nothing of wrong sightings
             off_m = seen.view.center.distance_m(true.center)
             right = seen.fitted is not None and off_m < RIGHT_M  # a wide frame may be found from afar
-            apart = view.center.distance_m(true.center) > 2 * CAMERA.footprint_m(true.altitude_m)[0]
-            yield Row(seen, off_m, right, texture.gsd_m, i % 2 == 0, apart)
+            apart = view.center.distance_m(true.center) > 2 * place.camera.footprint_m(true.altitude_m)[0]
+            yield Row(seen, off_m, right, place.name, i % 2 == 0, apart)
 
 
 def confidence(rows: Sequence[Row]) -> dict[str, Any]:
@@ -205,17 +232,18 @@ def confidence(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def radius(rows: Sequence[Row]) -> dict[str, Any]:
-    """Inflation, warp and floor under which the errors are likeliest, widened until 95 of 100 lie inside."""
+    """Inflation, bare part and floor under which errors are likeliest, widened until 95 of 100 lie inside."""
     trust, enough = TrustOptions(), VerifyOptions().min_confidence
     good = [row for row in rows if row.right and confidence_of(row.sighting, trust) >= enough]
     choose, judge = Known([r for r in good if r.chooses]), Known([r for r in good if not r.chooses])
-    steps = (np.arange(0.5, 5.01, 0.25), np.arange(0.0, 5.01, 0.25), np.arange(0.0, 2.01, 0.1))
+    steps = (np.arange(0.5, 8.01, 0.5), np.arange(0.0, 2.01, 0.1), np.arange(0.0, 2.01, 0.1))
     best = max(itertools.product(*steps), key=lambda g: choose.likelihood(*g))
     wider = next(w for w in np.arange(0.5, 4.0, 0.02) if choose.kept(*np.multiply(best, w)) >= 0.95)
-    names, now = ("inflate", "warp", "floor_m"), (trust.inflate, trust.warp, trust.floor_m)
+    names, now = ("inflate", "bare", "floor_m"), (trust.inflate, trust.bare, trust.floor_m)
     return {
         "answers": len(good),
         "now": judge.told(*now),
+        "now_all_photos": Known(good).told(*now),
         "likeliest": dict(zip(names, np.round(best, 2).tolist(), strict=True)),
         "for_95": dict(zip(names, np.round(np.multiply(best, wider), 2).tolist(), strict=True)),
         "for_95_on_the_other_half": judge.told(*np.multiply(best, wider)),
@@ -232,28 +260,38 @@ class Known:
         fits = [row.sighting.fitted for row in good]
         self.off_m = np.array([row.off_m for row in good])
         self.fit_m2 = np.array([fit.covariance[:2, :2] for fit in fits if fit])
-        self.together_m2 = np.array([fit.together_m for fit in fits if fit]) ** 2
-        self.pixel_m2 = (TrustOptions().floor_map_px * np.array([row.map_gsd_m for row in good])) ** 2
+        self.bare_m2 = np.array([bare_m(row.sighting, VerifyOptions()) for row in good]) ** 2
+        self.place = np.array([row.place for row in good])
+        names, whose, count = np.unique(self.place, return_inverse=True, return_counts=True)
+        self.names, self.share = names, 1 / (len(names) * count[whose])
 
-    def spread_m2(self, inflate: float, warp: float, floor_m: float) -> np.ndarray:
-        unseen = warp**2 * self.together_m2 + floor_m**2 + self.pixel_m2
+    def spread_m2(self, inflate: float, bare: float, floor_m: float) -> np.ndarray:
+        unseen = bare**2 * self.bare_m2 + floor_m**2
         return inflate**2 * self.fit_m2 + unseen[:, None, None] * np.eye(2)
 
     def likelihood(self, *constants: float) -> float:
         """Logarithm of how likely the errors are: distances under plane Gaussians of these spreads."""
-        spread = np.trace(self.spread_m2(*constants), axis1=1, axis2=2) / 2
-        return float(np.sum(-np.log(spread) - self.off_m**2 / (2 * spread)))
+        spread = np.maximum(np.trace(self.spread_m2(*constants), axis1=1, axis2=2) / 2, 1e-6)
+        return float(self.share @ (-np.log(spread) - self.off_m**2 / (2 * spread)))
 
     def radii_m(self, *constants: float) -> np.ndarray:
         return np.array([radius95_m(spread) for spread in self.spread_m2(*constants)])
 
     def kept(self, *constants: float) -> float:
-        return float(np.mean(self.off_m <= self.radii_m(*constants)))
+        return float(self.share @ (self.off_m <= self.radii_m(*constants)))
 
-    def told(self, *constants: float) -> dict[str, float]:
+    def told(self, *constants: float) -> dict[str, Any]:
         radii = self.radii_m(*constants)
-        kept = round(100 * self.kept(*constants), 1)
-        return {"coverage": kept, "radius_median_m": round(float(np.median(radii)), 2)}
+        inside, by_place = self.off_m <= radii, {}
+        for name in self.names:
+            here = self.place == name
+            wide_m = round(float(np.median(radii[here])), 2)
+            by_place[str(name)] = {
+                "coverage": round(100 * float(inside[here].mean()), 1),
+                "radius_median_m": wide_m,
+            }
+        whole = {"coverage": round(100 * self.kept(*constants), 1)}
+        return {**whole, "radius_median_m": round(float(np.median(radii)), 2), "places": by_place}
 
 
 if __name__ == "__main__":

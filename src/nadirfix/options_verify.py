@@ -28,10 +28,11 @@ class TrustOptions:
     grid_rows: int = 9
     confidence_middle: float = 9.9  # support at which right and wrong are equally likely
     confidence_slope: float = 0.53
-    inflate: float = 5.0  # residuals speak of points, errors of whole photos
-    warp: float = 1.0  # how much farther off all may be than its parts are against each other
-    floor_m: float = 1.0  # what no number of points removes: pictures of two dates lie apart as a whole
-    floor_map_px: float = 1.0  # how far pictures of two dates are apart anyway, in pixels of the map
+    inflate: float = 3.0  # residuals speak of points, errors of whole photos
+    bare: float = (
+        1.0  # deviation where no part of the frame agrees, in distances at which a point still agrees
+    )
+    floor_m: float = 0.8  # what no number of points removes: pictures of two dates lie apart as a whole
 
 
 @dataclass(frozen=True, kw_only=True)
