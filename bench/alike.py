@@ -1,4 +1,4 @@
-"""Ground on which nothing can be told apart: a lake, and forests, laid into a procedural world of two dates."""
+"""Ground on which nothing can be told apart: a lake and forests, laid into a world of two dates."""
 
 from __future__ import annotations
 
