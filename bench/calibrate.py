@@ -6,11 +6,11 @@ were blurred, hazed, shaded, recoloured and covered in part; ``--real OLD.tif MA
 date of a real map, other views than those that are evaluated.
 
 Maps of two dates never lie exactly on each other, and all but the real ones would: every such photo is warped
-against its map by a smooth field of its own, waves of 80 to 1200 m, 0.2 to 4 m strong (``--warp-m``). That range
-is an assumption; what is calibrated is how much of such a warp the points of a photo give away.
+against its map by a smooth field of its own, waves of 80 to 1200 m, 0.2 to 4 m strong (``--warp-m``). That
+range is an assumption; what is calibrated is how much of such a warp the points of a photo give away.
 
 Confidence: a logistic curve over the support, from how the tail of wrong sightings falls off with it.
-Radius: inflation, weight of the bare part of the frame and floor under which the errors are likeliest, widened
+Radius: inflation, weight of the bare part of the frame and floor under which errors are likeliest, widened
 until 95 of 100 true places lie inside, every place counting alike. Half of the photos choose, the other half
 says what comes of it, place by place.
 """

@@ -86,9 +86,7 @@ class VoteOptions:
     scale_share: float = 0.995  # altitudes are added until they hold this much of the probability
     doubt: float = 0.5  # of what the picture says of its altitude: so much is spread evenly over all
     promising: int = 5  # of those, the ones the whole frame is asked at
-    first_crops: int = (
-        4  # at the likeliest altitude; where they agree, no more are looked at (without a matcher)
-    )
+    first_crops: int = 4  # at the likeliest altitude; where they agree, no more are looked at (without a matcher)
     crops: int = 9  # of the frame at each altitude, at most
     sure: float = 0.35  # the share of all votes at which they agree
     looks: int = 0  # more, at most, from an altitude the votes themselves agree on

@@ -29,9 +29,7 @@ class TrustOptions:
     confidence_middle: float = 9.9  # support at which right and wrong are equally likely
     confidence_slope: float = 0.53
     inflate: float = 3.0  # residuals speak of points, errors of whole photos
-    bare: float = (
-        1.0  # deviation where no part of the frame agrees, in distances at which a point still agrees
-    )
+    bare: float = 1.0  # deviation where nothing agrees, in distances at which a point still does
     floor_m: float = 0.8  # what no number of points removes: pictures of two dates lie apart as a whole
 
 

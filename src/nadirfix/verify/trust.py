@@ -1,7 +1,7 @@
 """How far to trust what the map confirmed: a chance of being right, and a radius in metres.
 
-``bench/calibrate.py`` measures what the constants should be, on places where the truth is known and nothing is
-evaluated; docs/verification.md says how far that has gone.
+``bench/calibrate.py`` measures what the constants should be, on places where the truth is known and nothing
+is evaluated; docs/verification.md says how far that has gone.
 """
 
 from __future__ import annotations
