@@ -10,9 +10,9 @@ against its map by a smooth field of its own, waves of 80 to 1200 m, 0.2 to 4 m 
 range is an assumption; what is calibrated is how much of such a warp the points of a photo give away.
 
 Confidence: a logistic curve over the support, from how the tail of wrong sightings falls off with it.
-Radius: inflation, weight of the bare part of the frame and floor under which errors are likeliest, widened
-until 95 of 100 true places lie inside, every place counting alike. Half of the photos choose, the other half
-says what comes of it, place by place.
+Radius: inflation, weight of the bare part of the frame and floor under which errors are likeliest, every
+place counting alike, among those that hold 95 of 100 truths at every place. Half of the photos choose, the
+other half says what comes of it, place by place.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from typing import Any
 import cv2
 import numpy as np
 from record import record
-from verify import detector, moved, spread
+from verify import detector, moved
 
-from nadirfix.camera import DEFAULT_CAMERA, Camera
+from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
@@ -43,7 +43,7 @@ from nadirfix.types import Point, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.decide import look_at
 from nadirfix.verify.features import Detector
-from nadirfix.verify.trust import bare_m, confidence_of, radius95_m, support_of
+from nadirfix.verify.trust import bare_m, confidence_of, radii95_m, support_of
 from nadirfix.world.make import make_world
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)
@@ -51,6 +51,7 @@ ALTITUDE_M = (100.0, 600.0)
 RIGHT_M = 25.0
 WAVES = 24
 WRONG = 0.005
+HELD = 0.95
 Pair = tuple[np.ndarray, View]
 
 
@@ -61,7 +62,6 @@ class Place:
     name: str
     map: Texture
     photos: Sequence[Pair]
-    camera: Camera
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,15 +107,15 @@ def places(given: argparse.Namespace, scratch: Path) -> Iterator[Place]:
         old, new = (
             Texture.from_array(p, None, affine=world.affine, epsg=world.epsg) for p in (world.old, world.new)
         )
-        yield Place(f"world {seed}", old, photos(new, given), CAMERA)
+        yield Place(f"world {seed}", old, photos(new, given))
     for path in given.degraded:
         texture = packed(path, scratch)
         taken = photos(texture, given)
         worse = [(degraded(p, np.random.default_rng(i)), v) for i, (p, v) in enumerate(taken)]
-        yield Place(path.stem, texture, worse, CAMERA)
+        yield Place(path.stem, texture, worse)
     for path, manifest in given.real:
-        rows = spread(read_manifest(manifest), given.count)
-        yield Place(path.stem, packed(path, scratch), [real(row) for row in rows], DEFAULT_CAMERA)
+        taken = [real(row) for row in read_manifest(manifest)]
+        yield Place(path.stem, packed(path, scratch), taken)
 
 
 def packed(path: Path, scratch: Path) -> Texture:
@@ -126,9 +126,10 @@ def packed(path: Path, scratch: Path) -> Texture:
 
 
 def real(row: ManifestRow) -> Pair:
-    """A photo by the camera photos are simulated with, and its true view."""
+    """A photo by the camera photos are simulated with, half as fine, and its true view."""
     pixels = decode(row.photo, max_pixels=LocateOptions().max_pixels)
-    return pixels, View(row.point, row.altitude_m or math.nan, row.heading_deg or 0.0)
+    small = cv2.resize(pixels, (CAMERA.width_px, CAMERA.height_px), interpolation=cv2.INTER_AREA)
+    return small, View(row.point, row.altitude_m or math.nan, row.heading_deg or 0.0)
 
 
 def photos(source: Texture, given: argparse.Namespace) -> list[Pair]:
@@ -184,8 +185,9 @@ def looks(place: Place, points: Detector, given: argparse.Namespace) -> Iterator
     rng, options = np.random.default_rng(given.seed), VerifyOptions()
     ground, taken = place.map.rendered_with(RenderOptions(supersample=options.supersample)), place.photos
     for i, (pixels, true) in enumerate(taken):
-        compare = Comparison(pixels, place.camera, texture=ground, detector=points, options=options)
+        compare = Comparison(pixels, CAMERA, texture=ground, detector=points, options=options)
         elsewhere = [taken[(i + 7 + k) % len(taken)][1].center for k in range(given.wrong)]
+        elsewhere = elsewhere if i < given.count else []
         views = [moved(true, rng)]
         views += [
             dataclasses.replace(moved(true, rng), center=p, heading_deg=rng.uniform(0, 360))
@@ -197,7 +199,7 @@ def looks(place: Place, points: Detector, given: argparse.Namespace) -> Iterator
                 continue  # not seen where it is: it would be refused, and says nothing of wrong sightings
             off_m = seen.view.center.distance_m(true.center)
             right = seen.fitted is not None and off_m < RIGHT_M  # a wide frame may be found from afar
-            apart = view.center.distance_m(true.center) > 2 * place.camera.footprint_m(true.altitude_m)[0]
+            apart = view.center.distance_m(true.center) > 2 * CAMERA.footprint_m(true.altitude_m)[0]
             yield Row(seen, off_m, right, place.name, i % 2 == 0, apart)
 
 
@@ -232,21 +234,19 @@ def confidence(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def radius(rows: Sequence[Row]) -> dict[str, Any]:
-    """Inflation, bare part and floor under which errors are likeliest, widened until 95 of 100 lie inside."""
+    """The constants under which errors are likeliest, of those that hold enough truths at every place."""
     trust, enough = TrustOptions(), VerifyOptions().min_confidence
     good = [row for row in rows if row.right and confidence_of(row.sighting, trust) >= enough]
     choose, judge = Known([r for r in good if r.chooses]), Known([r for r in good if not r.chooses])
-    steps = (np.arange(0.5, 8.01, 0.5), np.arange(0.0, 2.01, 0.1), np.arange(0.0, 2.01, 0.1))
-    best = max(itertools.product(*steps), key=lambda g: choose.likelihood(*g))
-    wider = next(w for w in np.arange(0.5, 4.0, 0.02) if choose.kept(*np.multiply(best, w)) >= 0.95)
+    steps = (np.arange(0.0, 8.01, 0.5), np.arange(0.0, 2.01, 0.1), np.arange(0.0, 2.01, 0.1))
+    holding = (constants for constants in itertools.product(*steps) if choose.worst(*constants) >= HELD)
+    best = max(holding, key=lambda constants: choose.likelihood(*constants))
     names, now = ("inflate", "bare", "floor_m"), (trust.inflate, trust.bare, trust.floor_m)
     return {
         "answers": len(good),
-        "now": judge.told(*now),
-        "now_all_photos": Known(good).told(*now),
-        "likeliest": dict(zip(names, np.round(best, 2).tolist(), strict=True)),
-        "for_95": dict(zip(names, np.round(np.multiply(best, wider), 2).tolist(), strict=True)),
-        "for_95_on_the_other_half": judge.told(*np.multiply(best, wider)),
+        "now": Known(good).told(*now),
+        "chosen": dict(zip(names, np.round(best, 2).tolist(), strict=True)),
+        "chosen_on_the_other_half": judge.told(*best),
         "error_m_percentiles": [
             round(float(np.percentile([r.off_m for r in good], q)), 2) for q in (50, 90, 95)
         ],
@@ -259,39 +259,39 @@ class Known:
     def __init__(self, good: Sequence[Row]) -> None:
         fits = [row.sighting.fitted for row in good]
         self.off_m = np.array([row.off_m for row in good])
-        self.fit_m2 = np.array([fit.covariance[:2, :2] for fit in fits if fit])
+        self.fit_m2 = np.array([np.linalg.eigvalsh(fit.covariance[:2, :2]) for fit in fits if fit])
         self.bare_m2 = np.array([bare_m(row.sighting, VerifyOptions()) for row in good]) ** 2
-        self.place = np.array([row.place for row in good])
-        names, whose, count = np.unique(self.place, return_inverse=True, return_counts=True)
-        self.names, self.share = names, 1 / (len(names) * count[whose])
+        places = np.array([row.place for row in good])
+        self.here = {str(name): np.flatnonzero(places == name) for name in np.unique(places)}
 
     def spread_m2(self, inflate: float, bare: float, floor_m: float) -> np.ndarray:
         unseen = bare**2 * self.bare_m2 + floor_m**2
-        return inflate**2 * self.fit_m2 + unseen[:, None, None] * np.eye(2)
-
-    def likelihood(self, *constants: float) -> float:
-        """Logarithm of how likely the errors are: distances under plane Gaussians of these spreads."""
-        spread = np.maximum(np.trace(self.spread_m2(*constants), axis1=1, axis2=2) / 2, 1e-6)
-        return float(self.share @ (-np.log(spread) - self.off_m**2 / (2 * spread)))
+        return inflate**2 * self.fit_m2 + unseen[:, None]
 
     def radii_m(self, *constants: float) -> np.ndarray:
-        return np.array([radius95_m(spread) for spread in self.spread_m2(*constants)])
+        return radii95_m(self.spread_m2(*constants))
 
-    def kept(self, *constants: float) -> float:
-        return float(self.share @ (self.off_m <= self.radii_m(*constants)))
+    def worst(self, *constants: float) -> float:
+        """The share of truths inside, at the place that has the fewest."""
+        inside = self.off_m <= self.radii_m(*constants)
+        return min(float(inside[here].mean()) for here in self.here.values())
 
-    def told(self, *constants: float) -> dict[str, Any]:
+    def likelihood(self, *constants: float) -> float:
+        """Logarithm of how likely the errors are, under plane Gaussians; every place counts alike."""
+        spread = np.maximum(self.spread_m2(*constants).mean(axis=1), 1e-6)
+        told = -np.log(spread) - self.off_m**2 / (2 * spread)
+        return float(np.mean([told[here].mean() for here in self.here.values()]))
+
+    def told(self, *constants: float) -> dict[str, dict[str, float]]:
         radii = self.radii_m(*constants)
-        inside, by_place = self.off_m <= radii, {}
-        for name in self.names:
-            here = self.place == name
-            wide_m = round(float(np.median(radii[here])), 2)
-            by_place[str(name)] = {
+        inside = self.off_m <= radii
+        return {
+            name: {
                 "coverage": round(100 * float(inside[here].mean()), 1),
-                "radius_median_m": wide_m,
+                "radius_median_m": round(float(np.median(radii[here])), 2),
             }
-        whole = {"coverage": round(100 * self.kept(*constants), 1)}
-        return {**whole, "radius_median_m": round(float(np.median(radii)), 2), "places": by_place}
+            for name, here in self.here.items()
+        }
 
 
 if __name__ == "__main__":

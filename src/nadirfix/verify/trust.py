@@ -19,6 +19,7 @@ __all__ = [
     "bare_m",
     "centre_covariance_m2",
     "confidence_of",
+    "radii95_m",
     "radius95_m",
     "support_of",
 ]
@@ -87,15 +88,17 @@ def aircraft_covariance_m2(sighting: Sighting, centre_m2: Floats, options: Trust
 
 
 def radius95_m(covariance_m2: Floats) -> float:
-    """The radius of the circle that holds the truth in 95 of 100 cases, for this covariance.
+    """The radius of the circle that holds the truth in 95 of 100 cases, for this covariance."""
+    return float(radii95_m(np.linalg.eigvalsh(covariance_m2)))
+
+
+def radii95_m(spread_m2: Floats) -> Floats:
+    """The same for many at once, from the variances along both axes of each (the last dimension).
 
     The squared distance is a sum of two weighted squares; its 95th percentile is taken from the gamma
     distribution with the same mean and variance.
     """
-    spread = np.linalg.eigvalsh(covariance_m2)
-    mean, square = float(spread.sum()), float((spread**2).sum())
-    if mean <= 0:
-        return 0.0
-    degrees = mean**2 / square
-    cube = 1 - 2 / (9 * degrees) + _Z95 * math.sqrt(2 / (9 * degrees))
-    return math.sqrt(mean * cube**3)
+    mean, square = spread_m2.sum(axis=-1), (spread_m2**2).sum(axis=-1)
+    bend = 2 * square / (9 * np.maximum(mean, 1e-12) ** 2)  # two ninths of one over the degrees of freedom
+    cube = 1 - bend + _Z95 * np.sqrt(bend)
+    return np.asarray(np.sqrt(np.maximum(mean, 0.0) * cube**3), np.float64)
