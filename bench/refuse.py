@@ -43,7 +43,7 @@ SIZE_M, GSD_M = 1600.0, 0.5
 LOW_M, HIGH_M = 100.0, 180.0
 #: Green (excess green over brightness) and rough (deviation of brightness, in grey levels, over so many
 #: metres), as the map shows it at a metre a pixel; and the share of a frame that makes it closed forest.
-GREEN, ROUGH_LEVELS, ROUGH_M, CLOSED = 0.05, 8.0, 7, 0.9
+GREEN, ROUGH_LEVELS, ROUGH_M, CLOSED = 0.05, 8.0, 7, 0.8
 ATTEMPTS, NOISE = 200, 2.0
 COLUMNS = ("ground", "altitude_m", "easting_m", "northing_m", "status", "error_m", "inliers", "total_ms")
 Line = dict[str, Any]
