@@ -2,10 +2,10 @@
 
 python bench/stored.py --bundle B --manifest M.csv [--count 20]
 
-Each photo is held against the map at its true view moved by up to 30 m, 15° and 12 %. What a store could save
-of such a look at most is drawing the window and finding its points. What it would hold is counted from the same
-windows: points per square kilometre at one scale and heading, times headings (points are found again turned by
-15°, not by 30°) and scales (within 12 %), descriptions in eight bits and places in sixteen.
+Each photo is held against the map at its true view moved by up to 30 m, 15° and 12 %. What a store could
+save of such a look at most is drawing the window and finding its points. What it would hold is counted from
+the same windows: points per square kilometre at one scale and heading, times headings (points are found again
+turned by 15°, not by 30°) and scales (within 12 %), descriptions in eight bits and places in sixteen.
 """
 
 from __future__ import annotations
