@@ -135,8 +135,8 @@ def bands() -> str:
 
 {table(["altitude", "photos", "answered", "within 5 m", "within 25 m"], rows)}
 
-What is refused is mostly seen from low: a frame from 120 m shows 200 × 150 m, and, we believe, over forest
-or freshly moved earth little of it looks the same on another day."""
+What is refused is mostly seen from low: a frame from 120 m shows 200 × 150 m, and little of it may look the
+same on another day."""
 
 
 def band_rows(place: str) -> list[list[object]]:

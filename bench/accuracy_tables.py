@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import Any
 
@@ -45,3 +46,14 @@ def percent(value: float) -> str:
 
 def pair(values: list[float]) -> str:
     return f"{values[0]:.1f} / {values[1]:.1f}"
+
+
+def verdict(enough: bool) -> str:
+    """What to say beside a target."""
+    return "reached" if enough else "**missed**"
+
+
+def lines_of(name: str) -> list[dict[str, str]]:
+    """The photos of a run, a line each."""
+    with (RESULTS / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))

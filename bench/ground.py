@@ -27,8 +27,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
+from cover import cover
 from record import RESULTS, record
 
 from nadirfix.altitude.levels import likely_altitudes, soft_altitude_m
@@ -71,9 +71,6 @@ PLACES = {
 OWN_SEED, OWN_COUNT = 4321, 150
 CAMERA = DEFAULT_CAMERA
 NEAR_M, POSE_M, POSE_DEG, POSE_SCALE = 100.0, 50.0, 20.0, 0.15
-#: Forest: more than half of the frame's ground is green (excess green over brightness) and rough (deviation
-#: of brightness, in grey levels, over so many metres), as the map shows it at a metre a pixel.
-GREEN, ROUGH_LEVELS, ROUGH_M, FOREST_SHARE = 0.05, 8.0, 7, 0.5
 BANDS_M = ((100, 150), (150, 200), (200, 300), (300, 400), (400, 700))
 FUSED = {
     "wce": LocateOptions(),
@@ -133,13 +130,18 @@ def recipes(weights: str, networks: Path | None) -> dict[str, Recipe]:
     }
 
 
-def built(given: argparse.Namespace, row: str, name: str) -> tuple[Bundle, float]:
+def built(given: argparse.Namespace, row: str, name: str) -> tuple[Bundle, float | None]:
+    """The bundle of a row, and how long it took where it was built in one go, now or before."""
     began = time.monotonic()
     target = given.cache / f"{given.place}-{name}.nadir"
-    old = given.data / PLACES[given.place][0]
+    note = target.with_suffix(".seconds")
+    fresh = not any(path != note for path in given.cache.glob(f"*{target.name}*"))
     recipe = recipes(given.weights, given.networks)[row]
+    old = given.data / PLACES[given.place][0]
     bundle = build_bundle(old, target, recipe=recipe, resume=True, progress=teller())
-    return bundle, time.monotonic() - began
+    if fresh:
+        note.write_text(f"{time.monotonic() - began:.1f}")
+    return bundle, float(note.read_text()) if note.exists() else None
 
 
 def teller(every_s: float = 20.0) -> Progress:
@@ -170,7 +172,11 @@ def taken(given: argparse.Namespace) -> list[tuple[Path, View]]:
 
 
 def run(
-    bundle: Bundle, photos: list[tuple[Path, View]], name: str, given: argparse.Namespace, built_s: float
+    bundle: Bundle,
+    photos: list[tuple[Path, View]],
+    name: str,
+    given: argparse.Namespace,
+    built_s: float | None,
 ) -> None:
     kind = "fixed" if given.fixed else "own"
     kept = given.cache / f"{given.place}-{name}-{kind}-ways.jsonl"
@@ -181,7 +187,7 @@ def run(
     payload = {
         "place": given.place, "recipe": name, "views": kind, "photos": len(photos),
         "seed": None if given.fixed else OWN_SEED, "votes_every": given.votes_every,
-        "build_s": round(built_s, 1),
+        "networks": given.networks.name if given.networks else "shipped", "build_s": built_s,
         "bytes": sum(p["bytes"] for p in bundle.manifest["parts"].values()),
         "references": len(bundle.references), "described": bundle.manifest.get("described"), "rows": told,
         "by_altitude": parted(lines, lambda x: band(x["altitude_m"])),
@@ -218,7 +224,11 @@ def one(bundle: Bundle, path: Path, truth: View, off: float, *, votes: bool) -> 
         "hard": estimate.altitude_m,
         "soft": soft_altitude_m(estimate),
     }
-    base = {"photo": path.name, "altitude_m": round(truth.altitude_m, 1), "cover": cover(bundle, truth)}
+    base = {
+        "photo": path.name,
+        "altitude_m": round(truth.altitude_m, 1),
+        "cover": cover(bundle.texture, truth),
+    }
     for way, altitude_m in known.items():
         seen = {**base, "altitude": way, "altitude_off_m": round(altitude_m - truth.altitude_m, 1)}
         yield from ({**seen, **row} for row in searched(bundle, cropped(bundle, pixels, altitude_m), truth))
@@ -268,19 +278,6 @@ def looking_north(bundle: Bundle) -> tuple[np.ndarray, ReferenceIndex]:
     return rows, ReferenceIndex(bundle.descriptors[rows], [0, len(rows)])
 
 
-def cover(bundle: Bundle, truth: View) -> str:
-    """What the map shows where a photo was taken: forest, or open ground."""
-    side_m = [round(side) for side in CAMERA.footprint_m(truth.altitude_m)]
-    seen = bundle.texture.render(truth, CAMERA, (side_m[0], side_m[1]))
-    colour = seen.pixels.astype(np.float32)
-    green = (2 * colour[..., 1] - colour[..., 0] - colour[..., 2]) / np.maximum(colour.sum(-1), 1)
-    light = colour.mean(-1)
-    mean, square = (cv2.blur(x, (ROUGH_M, ROUGH_M)) for x in (light, light**2))
-    rough = np.sqrt(np.maximum(square - mean**2, 0))
-    wooded = (green > GREEN) & (rough > ROUGH_LEVELS)
-    return "forest" if wooded[seen.valid > 0].mean() > FOREST_SHARE else "open"
-
-
 def candidates(bundle: Bundle, rows: np.ndarray, distances: np.ndarray) -> Candidates:
     known = bundle.references
     return Candidates(
@@ -316,9 +313,10 @@ def voted(
 def hit(found: list[Hypothesis], truth: View) -> Row:
     best = found[0].view
     right = [is_right(h.view, truth) for h in found]
+    near = [off_m(h.view, truth) < NEAR_M for h in found]
     margin = found[0].score / found[1].score if len(found) > 1 else None
     return {
-        "votes_m": round(best.center.distance_m(truth.center), 1),
+        "r1": near[0], "r5": any(near[:5]), "votes_m": round(off_m(best, truth), 1),
         "score": round(found[0].score, 4), "margin": margin and round(margin, 2),
         "h1": right[0], "h5": any(right[:5]), "h16": any(right[:16]),
         "heading_off_deg": round(turned(best, truth), 1),
@@ -328,8 +326,11 @@ def hit(found: list[Hypothesis], truth: View) -> Row:
 
 def is_right(view: View, truth: View) -> bool:
     scale = abs(view.altitude_m / truth.altitude_m - 1)
-    near = Point(view.center.east_m, view.center.north_m, truth.center.epsg).distance_m(truth.center)
-    return near < POSE_M and turned(view, truth) < POSE_DEG and scale < POSE_SCALE
+    return off_m(view, truth) < POSE_M and turned(view, truth) < POSE_DEG and scale < POSE_SCALE
+
+
+def off_m(view: View, truth: View) -> float:
+    return Point(view.center.east_m, view.center.north_m, truth.center.epsg).distance_m(truth.center)
 
 
 def turned(one: View, other: View) -> float:
@@ -356,13 +357,15 @@ def row_of(lines: list[Row], altitude: str, cells: int | str) -> Row:
     row: Row = {"altitude": altitude, "cells": cells, "photos": len(lines)}
     if "altitude_off_m" in lines[0]:
         off = np.abs([line["altitude_off_m"] for line in lines])
-        row |= {"e_avg_m": round(float(off.mean()), 1), "altitude_within_50_m": share(off < 50)}
+        row["e_avg_m"] = round(float(off.mean()), 1)
+        row |= {f"altitude_within_{d}_m": share(off < d) for d in (25, 50, 100)}
     row |= {key: share([x[key] for x in lines]) for key in ("r1", "r5", "h1", "h5", "h16") if key in lines[0]}
     for key in ("top1_m", "wce_m", "wce_strict_m", "votes_m"):
         if key in lines[0]:
             far = np.array([line[key] for line in lines])
-            row |= {f"{key[:-2]}_{d}": share(far < d) for d in (100, 25)}
+            row |= {f"{key[:-2]}_{d}": share(far < d) for d in (100, 50, 25, 10)}
             row[f"{key[:-2]}_median_m"] = round(float(np.median(far)), 1)
+            row[f"{key[:-2]}_p90_m"] = round(float(np.quantile(far, 0.9)), 1)
     if "votes_ms" in lines[0]:
         row["votes_ms"] = round(float(np.median([line["votes_ms"] for line in lines])))
     return row

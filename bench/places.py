@@ -83,6 +83,8 @@ def said(given: argparse.Namespace, told: dict) -> dict[str, str]:
     command += " --only-worlds" if given.only_worlds else ""
     command += f" --start {Path(given.start).name}" if given.start else ""
     command += f" --batch {given.batch} --rate {given.rate:g} --seconds {given.seconds:g} --seed {given.seed}"
+    command += f" --real-share {given.real_share:g}"
+    command += f" --width {given.width} --soften {given.soften:g}" if given.learn == "altitude" else ""
     places, start = ", ".join(told["places"]), "none" if given.weights == "random" else "ImageNet"
     origin = {"command": command, "commit": str(commit()["commit"]), "steps": str(told["steps"])}
     return {"licence": "Apache-2.0", "data": places, "start": start, **origin}

@@ -1,9 +1,12 @@
 """The method as published, trained on one map in a few minutes, measured on photos of another date.
 
-python bench/published.py --map OLD --photos NEW --views VIEWS.csv --weights FOLDER --out DIR
+python bench/published.py --map OLD --photos NEW --views VIEWS.csv --weights FOLDER --out DIR --name mine
+    [--seed 0 1 2]   a process for each, at once; results are called published_NAME_s0 and so on
 
-ResNet-50 to stage 3 and MixVPR for both networks, one central crop, three cells, weighted coordinate. Maps
-and photos are textures (``nadirfix.geo.pack``). Needs no GDAL and no FAISS.
+ResNet-50 to stage 3 and MixVPR for both networks, one central crop, three cells, weighted coordinate; all
+cells, references without rotations, the nearest reference alone and photos without an altitude stand beside
+it. Maps and photos are textures (``nadirfix.geo.pack``). Budgets in steps do not depend on who shares the
+GPU. Needs no GDAL and no FAISS.
 """
 
 from __future__ import annotations
@@ -12,73 +15,133 @@ import argparse
 import csv
 import dataclasses
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import torch
-from places import ALTITUDE_CHANGES
+from places import ALTITUDE_CHANGES, PLACE_CHANGES
 from pretrain import teller
 from record import record
 from safetensors.torch import save_file
-from shots import (
-    CHUNK,
-    altitude_scores,
-    decoded,
-    embed_photos,
-    half,
-    placed,
-    read_views,
-    summary,
-    take_photos,
-)
+from shots import altitude_scores, decoded, embed_photos, kept_photos, pack, read_views, soft_m
+from trained import describe_references, named_rightly, recalled, top_cells
 
-from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.altitude.train import TrainedAltitude, train_altitude
 from nadirfix.geo.texture import Texture
-from nadirfix.nn.ground import Ground
 from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.views import Views
-from nadirfix.options import NetworkOptions, Recipe, TrainOptions, load_recipe
-from nadirfix.place.classify import CellVoter
+from nadirfix.options import AugmentOptions, NetworkOptions, Recipe, TrainOptions, load_recipe
 from nadirfix.place.train import TrainedPlace, place_sampler, train_place
-from nadirfix.place.views import lattice_places
+
+#: What training views go through. Between the two dates of the town contrast differs by half, between those
+#: of the mine the finest detail by a third (bench/dates.py): "hazy" reaches so far, "wide" farther.
+CHANGES: dict[str, dict[str, AugmentOptions]] = {
+    "usual": {"altitude": ALTITUDE_CHANGES, "place": AugmentOptions()},
+    "soft": {"altitude": dataclasses.replace(ALTITUDE_CHANGES, soften_px=0.7), "place": PLACE_CHANGES},
+    "hazy": {
+        "altitude": dataclasses.replace(ALTITUDE_CHANGES, soften_px=0.4, haze=0.7),
+        "place": AugmentOptions(colour=0.4, haze=0.7, soften_px=0.6),
+    },
+    "wide": {
+        "altitude": dataclasses.replace(ALTITUDE_CHANGES, soften_px=1.0, haze=0.9, blur=0.6),
+        "place": dataclasses.replace(PLACE_CHANGES, haze=0.9),
+    },
+}
 
 
 def main() -> None:
     given = arguments()
     given.out.mkdir(parents=True, exist_ok=True)
+    if len(given.seed) > 1:
+        each_seed(given)
+        return
+    given.seed = given.seed[0]
     recipe, began = make_recipe(given), time.monotonic()
-    old, new = Texture.load(given.map), Texture.load(given.photos)
+    old = Texture.load(given.map)
     source = DeviceTexture(old, given.device)
     say(f"map {old.size_px} at {old.gsd_m:.2f} m on {given.device}")
-    altitude = learn_altitudes(old, source, recipe, given)
-    place = train_place(old, recipe, device=given.device, on_device=source, report=teller())
-    say(f"place: {place.report}")
-    views = read_views(given.views, new.epsg, given.limit)
-    photos = take_photos(DeviceTexture(new, given.device), views, recipe)
+    photos, views = taken(given)
     say(f"{len(photos)} photos after {time.monotonic() - began:.0f} s")
-    results = {"seed": given.seed, "views": len(views), "batch": given.batch, "start": given.start_said}
+    altitude = learn_altitudes(old, source, recipe, given)
+    special = for_places(recipe, given)
+    place = train_place(old, special, device=given.device, on_device=source, report=teller())
+    say(f"place: {place.report}")
+    results = {"seed": given.seed, "views": len(views), "settings": settings_of(given)}
     results["sharp_above_m"] = altitude["spectrum"].sharp_altitude_m
-    named_m, lines = {"true": views.altitude_m, "none": None}, []
+    told_m: dict[str, np.ndarray] = {}
     for kind, trained in altitude.items():
-        options = recipe_for(recipe, kind).altitude_network
+        options = recipe_for(recipe, kind, given).altitude_network
         scores = altitude_scores(trained.network, photos, options, recipe, given.device)
         results[f"altitude_{kind}"] = decoded(scores, views.altitude_m, trained.bins) | told(trained.report)
         say(f"altitude {kind}: {results[f'altitude_{kind}']}")
-        named_m.setdefault("estimated", trained.bins.centers_m[scores.argmax(1)])
-    results["place"] = told(place.report) | {"cells": len(place.order)}
-    references = describe_references(old, source, place, recipe, given)
-    for name, known_m in named_m.items():
-        raw = embed_photos(place.network, photos, known_m, recipe, given.device)
-        found, rows = recalled(place, raw, views, references, recipe, texture=old)
-        results[f"place_{name}_altitude"] = found
-        lines += [{"photo": i, "altitude": name, **row} for i, row in enumerate(rows)]
-        say(f"place, {name} altitude: {json.dumps(found)}")
+        told_m[f"{kind}_hard_m"] = trained.bins.centers_m[scores.argmax(1)]
+        told_m[f"{kind}_soft_m"] = soft_m(scores, trained.bins).round(1)
+    found, lines = find_places(place, photos, views, told_m, recipe=recipe, source=source)
+    results |= {"place": told(place.report) | {"cells": len(place.order)}, **found}
     results["seconds"] = time.monotonic() - began
-    keep(given, altitude["spectrum"], place)
+    if given.keep:
+        keep(given, altitude["spectrum"], place)
     record(f"published_{given.name}", results, given.out)
-    write_csv(given.out / f"published_{given.name}.csv", lines, named_m["estimated"])
+    write_csv(given.out / f"published_{given.name}.csv", lines)
+
+
+def taken(given: argparse.Namespace) -> tuple[list[np.ndarray], Views]:
+    """The photos of the fixed views."""
+    new = Texture.load(given.photos)
+    views, name = read_views(given.views, new.epsg, given.limit), f"{given.photos.stem}-fixed"
+    source = DeviceTexture(new, given.device)
+    return kept_photos(given.cache, name, source, views, load_recipe("paper")), views
+
+
+def find_places(
+    place: TrainedPlace, photos: list, views: Views, told_m: dict, *, recipe: Recipe, source: DeviceTexture
+) -> tuple[dict, list[dict]]:
+    """Where the photos are found with their altitude known, estimated and not known; a line for each."""
+    grid, device = place_sampler(source.texture, recipe).grid, str(source.device)
+    known = describe_references(source, place.network, grid, recipe)
+    results, lines = {"references": len(known.views)}, []
+    for name, known_m in {
+        "true": views.altitude_m, "none": None, "estimated": told_m["spectrum_hard_m"]
+    }.items():  # fmt: skip
+        raw = embed_photos(place.network, photos, known_m, recipe, device)
+        cells = top_cells(place, raw, recipe)
+        found, rows = recalled(raw, views, known, cells)
+        results[f"place_{name}_altitude"] = named_rightly(cells, views, grid) | found
+        say(f"place, {name} altitude: {json.dumps(found)}")
+        for i, row in enumerate(rows):
+            base = {"photo": i, "altitude_m": float(views.altitude_m[i]), "altitude": name}
+            lines.append({**base, **row, **{key: float(value[i]) for key, value in told_m.items()}})
+    return results, lines
+
+
+def each_seed(given: argparse.Namespace) -> None:
+    """The same in a process for each seed; one that fails does not stop the others."""
+    if given.cache:
+        taken(given)  # once for all
+    at = sys.argv.index("--seed")
+    others = without(sys.argv[1:at] + sys.argv[at + 1 + len(given.seed) :], "--name")
+    running = {}
+    for seed in given.seed:
+        command = [sys.executable, __file__, *others, "--seed", str(seed), "--name", f"{given.name}_s{seed}"]
+        with (given.out / f"published_{given.name}_s{seed}.log").open("w") as log:
+            running[seed] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+    failed = []
+    for seed, process in running.items():
+        failed += [seed] if process.wait() else []
+        pack(given.out, f"published_{given.name}_s*", given.pack or given.out / f"published_{given.name}.tgz")
+    if failed:
+        raise SystemExit(f"seeds {failed} failed: their logs in {given.out} say why")
+
+
+def without(words: list[str], option: str) -> list[str]:
+    """The command line without an option and its value."""
+    if option not in words:
+        return words
+    at = words.index(option)
+    return words[:at] + words[at + 2 :]
 
 
 def arguments() -> argparse.Namespace:
@@ -88,32 +151,67 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--views", type=Path, required=True)
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--name", required=True)
+    options.add_argument("--cache", type=Path, help="folder where photos are kept for other runs")
+    options.add_argument("--pack", type=Path, help="file all results of several seeds go into")
     options.add_argument("--weights", required=True, help="folder or name of ImageNet weights")
     options.add_argument("--encoder", default="resnet50-stage3", help="of the place network")
     options.add_argument("--place-weights", default="", help="where the place network starts elsewhere")
     options.add_argument("--altitude-start", default="", help="altitude embedder to go on from (safetensors)")
     options.add_argument("--start-said", default="ImageNet", help="what the results say about the start")
-    options.add_argument("--altitude-seconds", type=float, default=90.0)
-    options.add_argument("--place-seconds", type=float, default=180.0)
-    options.add_argument("--soften", type=float, default=0.0, help="altitude: blur as of other lenses, px")
+    options.add_argument("--altitude-seconds", type=float, default=0.0, help="where no steps are given")
+    options.add_argument("--place-seconds", type=float, default=0.0, help="where no steps are given")
+    options.add_argument("--altitude-steps", type=int, default=600)
+    options.add_argument("--place-steps", type=int, default=1200)
+    options.add_argument("--altitude-changes", choices=list(CHANGES), default="usual")
+    options.add_argument("--place-changes", choices=list(CHANGES), default="usual")
     options.add_argument("--inputs", nargs="+", default=["spectrum"], help="spectrum first, then pixels")
     options.add_argument("--batch", type=int, default=128)
+    options.add_argument("--altitude-batch", type=int, default=0, help="another one for the altitudes")
     options.add_argument("--extractor-rate", type=float, default=3e-4)
     options.add_argument("--altitude-rate", type=float, default=3e-4)
     options.add_argument("--classifier-rate", type=float, default=3e-3)
+    options.add_argument("--imprint", type=int, default=0, help="prototypes start as means of so many views")
+    options.add_argument(
+        "--held-out", type=int, default=512, help="views of the map's own date to measure on"
+    )
     options.add_argument("--limit", type=int, default=0, help="only so many photos")
+    options.add_argument("--keep", action="store_true", help="write the trained networks, too")
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--seed", type=int, nargs="+", default=[0])
     return options.parse_args()
+
+
+#: What the results say of a run: everything that changes what is learned, and nobody's folders.
+SETTINGS = (
+    "altitude_steps", "altitude_seconds", "place_steps", "place_seconds", "batch", "altitude_batch",
+    "altitude_rate", "extractor_rate", "classifier_rate", "imprint", "encoder", "inputs", "altitude_changes",
+    "place_changes",
+)  # fmt: skip
+
+
+def settings_of(given: argparse.Namespace) -> dict:
+    """The settings in full: names of changes, and what they stand for."""
+    changes = {
+        kind: dataclasses.asdict(CHANGES[getattr(given, f"{kind}_changes")][kind])
+        for kind in ("altitude", "place")
+    }
+    start = Path(given.altitude_start).name
+    return {
+        **{name: getattr(given, name) for name in SETTINGS},
+        "start": given.start_said, "altitude_start": start, "changes": changes,
+    }  # fmt: skip
 
 
 def make_recipe(given: argparse.Namespace) -> Recipe:
     paper = load_recipe("paper")
 
-    def budget(seconds: float, rate: float, **more: float) -> TrainOptions:
+    def budget(kind: str, rate: float, **more: float) -> TrainOptions:
+        steps, seconds = getattr(given, f"{kind}_steps"), getattr(given, f"{kind}_seconds")
+        batch = given.altitude_batch if kind == "altitude" and given.altitude_batch else given.batch
         return TrainOptions(
-            schedule="budget", budget_s=seconds, batch=given.batch, extractor_rate=rate,
-            classifier_rate=given.classifier_rate, seed=given.seed, **more,
+            schedule="budget", budget_steps=0 if seconds else steps, budget_s=seconds, batch=batch,
+            extractor_rate=rate, classifier_rate=given.classifier_rate, seed=given.seed,
+            validation_views=given.held_out, **more,
         )  # fmt: skip
 
     altitude = dataclasses.replace(
@@ -124,16 +222,22 @@ def make_recipe(given: argparse.Namespace) -> Recipe:
         seed=given.seed,
         altitude_network=altitude,
         place_network=NetworkOptions(encoder=given.encoder, weights=given.place_weights or given.weights),
-        altitude_training=budget(given.altitude_seconds, given.altitude_rate, altitude_step_m=0.0),
-        place_training=budget(given.place_seconds, given.extractor_rate, steps_per_epoch=1),
+        altitude_training=budget("altitude", given.altitude_rate, altitude_step_m=0.0),
+        place_training=budget("place", given.extractor_rate, steps_per_epoch=1, imprint_views=given.imprint),
     )
 
 
-def recipe_for(recipe: Recipe, kind: str, soften_px: float = 0.0) -> Recipe:
-    """The recipe as the altitude network of this input is trained with."""
-    network = dataclasses.replace(recipe.altitude_network, input=kind)
-    changes = dataclasses.replace(ALTITUDE_CHANGES, soften_px=soften_px)
+def recipe_for(recipe: Recipe, kind: str, given: argparse.Namespace) -> Recipe:
+    """The recipe as the altitude network of this input is trained with; only spectra have a start."""
+    start = recipe.altitude_network.start if kind == "spectrum" else ""
+    network = dataclasses.replace(recipe.altitude_network, input=kind, start=start)
+    changes = CHANGES[given.altitude_changes]["altitude"]
     return dataclasses.replace(recipe, altitude_network=network, augment=changes)
+
+
+def for_places(recipe: Recipe, given: argparse.Namespace) -> Recipe:
+    """The recipe as the place network is trained with."""
+    return dataclasses.replace(recipe, augment=CHANGES[given.place_changes]["place"])
 
 
 def learn_altitudes(
@@ -141,59 +245,10 @@ def learn_altitudes(
 ) -> dict[str, TrainedAltitude]:
     found = {}
     for kind in given.inputs:
-        special = recipe_for(recipe, kind, given.soften)
+        special = recipe_for(recipe, kind, given)
         found[kind] = train_altitude(texture, special, device=given.device, on_device=source, report=teller())
         say(f"altitude from {kind}: {found[kind].report}")
     return found
-
-
-def describe_references(
-    texture: Texture, source: DeviceTexture, place: TrainedPlace, recipe: Recipe, given: argparse.Namespace
-) -> tuple[torch.Tensor, Views]:
-    references, network = recipe.references, recipe.place_network
-    east, north = lattice_places(texture.bounds, references.stride_m)
-    turns = np.arange(references.headings) * 360.0 / references.headings
-    e, n, h = np.repeat(east, len(turns)), np.repeat(north, len(turns)), np.tile(turns, len(east))
-    altitude_m = canonical_altitude_m(references, AltitudeBins.from_options(recipe.bins))
-    views = Views.level(e, n, np.full(len(e), altitude_m), h)
-    share = Ground(texture).valid_share(views, recipe.camera)
-    views = views.take(share >= references.valid_share)
-    size, found = (network.width_px, network.height_px), []
-    with torch.no_grad(), half(given.device):
-        for start in range(0, len(views), CHUNK):
-            some = views.take(slice(start, start + CHUNK))
-            pixels, _ = source.render(some, recipe.camera, size, reduced=True)
-            found.append(place.network.describe(pixels).float())
-    say(f"{len(views)} references")
-    return torch.cat(found), views
-
-
-@torch.no_grad()
-def recalled(
-    place: TrainedPlace, raw: torch.Tensor, views: Views, references, recipe: Recipe, *, texture: Texture
-) -> tuple[dict, list[dict]]:
-    """Cells named rightly; recall and the weighted coordinate in three cells, and in all."""
-    grid, (known, where) = place_sampler(texture, recipe).grid, references
-    likely, truth = top_cells(place, raw, recipe), grid.cells_of(views.east_m, views.north_m)
-    alike = torch.nn.functional.normalize(raw, dim=1) @ known.T
-    owner = grid.cells_of(where.east_m, where.north_m)
-    inside = (owner[None, None] == likely[:, :3, None]).all(-1).any(1)
-    narrowed = alike.masked_fill(~torch.from_numpy(inside).to(alike.device), -9.0)
-    found = {
-        "cell_accuracy": round(100 * float((likely[:, 0] == truth).all(1).mean()), 1),
-        "cell_in_top3": round(100 * float((likely[:, :3] == truth[:, None]).all(2).any(1).mean()), 1),
-    }
-    rows = placed(narrowed, where, views, texture.epsg)
-    found["three_cells"] = summary(rows)
-    found["all_cells"] = summary(placed(alike, where, views, texture.epsg))
-    return found, rows
-
-
-def top_cells(place: TrainedPlace, raw: torch.Tensor, recipe: Recipe) -> np.ndarray:
-    """The five likeliest cells of every view, ranked as ``locate`` ranks them."""
-    prototypes = [p.detach().float().cpu().numpy() for p in place.network.heads.prototypes]
-    voter = CellVoter(prototypes, place.order, recipe.head)
-    return np.stack([voter.top(row, 5).cells for row in raw.float().cpu().numpy()])
 
 
 def keep(given: argparse.Namespace, altitude: TrainedAltitude, place: TrainedPlace) -> None:
@@ -205,16 +260,16 @@ def keep(given: argparse.Namespace, altitude: TrainedAltitude, place: TrainedPla
 
 def told(report) -> dict[str, float]:
     rest = {f"held_out_{k}": v for k, v in report.validation.items()}
-    return {"steps": report.steps, "training_s": report.seconds, "loss": report.loss, **rest}
+    speed = report.steps / max(report.seconds, 1e-9)
+    spent = {"steps": report.steps, "training_s": report.seconds, "steps_per_s": round(speed, 2)}
+    return {**spent, "loss": report.loss, **rest}
 
 
-def write_csv(path: Path, lines: list[dict], estimated_m: np.ndarray) -> None:
+def write_csv(path: Path, lines: list[dict]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        out = csv.DictWriter(file, [*lines[0], "estimated_m"])
+        out = csv.DictWriter(file, list(lines[0]))
         out.writeheader()
-        for line in lines:
-            flags = {k: int(v) if isinstance(v, bool) else v for k, v in line.items()}
-            out.writerow({**flags, "estimated_m": float(estimated_m[line["photo"]])})
+        out.writerows({k: int(v) if isinstance(v, bool) else v for k, v in line.items()} for line in lines)
 
 
 def say(text: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
+import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,17 @@ import torch
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.altitude.train import altitude_input
 from nadirfix.image.crop import Canonical, canonical_crop, network_frame
+from nadirfix.nn.ground import Ground
 from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.views import Views
 from nadirfix.options import LocateOptions, NetworkOptions, Recipe, SimulateOptions
+from nadirfix.output import atomic_file
 from nadirfix.retrieval.fuse import fuse
 from nadirfix.types import Candidates
 
 CHUNK = 128
-NEAR_M = 100.0
+NEAR_M, WITHIN_M = 100.0, (100, 50, 25, 10)
+OWN_SEED = 4321
 
 Row = dict[str, Any]
 
@@ -39,6 +43,32 @@ def read_views(path: Path, epsg: int, limit: int) -> Views:
         raise SystemExit(f"the views are not in EPSG:{epsg}, the photos' zone")
     names = ("easting_m", "northing_m", "altitude_m", "heading_deg")
     return Views.level(*(np.array([float(row[name]) for row in rows]) for name in names))
+
+
+def kept_photos(
+    cache: Path | None, name: str, source: DeviceTexture, views: Views, recipe: Recipe
+) -> list[np.ndarray]:
+    """The photos of these views, taken once: whoever comes after reads them from the cache."""
+    if cache is None:
+        return take_photos(source, views, recipe)
+    path = cache / f"{name}-{len(views)}.npy"
+    if not path.exists():
+        with atomic_file(path) as scratch, scratch.open("wb") as file:
+            np.save(file, np.stack(take_photos(source, views, recipe)))
+    return list(np.load(path, mmap_mode="r"))
+
+
+def own_views(source: DeviceTexture, recipe: Recipe, altitudes_m: tuple[float, float], count: int) -> Views:
+    """Views of our own anywhere on the ground, to choose settings by: never the fixed ones."""
+    draw = np.random.default_rng(OWN_SEED)
+    west, south, east, north = source.texture.bounds
+    many = 100 * count
+    views = Views.level(
+        draw.uniform(west, east, many), draw.uniform(south, north, many), draw.uniform(*altitudes_m, many),
+        draw.uniform(0, 360, many),
+    )  # fmt: skip
+    fits = Ground(source.texture).valid_share(views, recipe.camera) >= SimulateOptions().valid_share
+    return views.take(np.flatnonzero(fits)[:count])
 
 
 def take_photos(source: DeviceTexture, views: Views, recipe: Recipe) -> list[np.ndarray]:
@@ -63,6 +93,14 @@ def in_parallel(work, jobs) -> list:
         return list(pool.map(work, jobs))
 
 
+def pack(out: Path, pattern: str, target: Path) -> None:
+    """All results and logs so far in one file: what a machine gives back may be counted in files."""
+    with atomic_file(target) as scratch, tarfile.open(scratch, "w:gz") as packed:
+        for path in sorted(out.glob(pattern)):
+            if path.suffix in {".json", ".csv", ".log"}:
+                packed.add(path, path.name)
+
+
 def batches(pictures: list[np.ndarray], device: str):
     for start in range(0, len(pictures), CHUNK):
         stack = np.stack(pictures[start : start + CHUNK])
@@ -85,9 +123,7 @@ def altitude_scores(network, photos: list[np.ndarray], options: NetworkOptions, 
 
 def decoded(scores: np.ndarray, truth_m: np.ndarray, bins: AltitudeBins) -> dict[str, float]:
     """Mean error of the best class's middle (hard) and of the mean over all classes (soft)."""
-    likely = np.exp(scores - scores.max(1, keepdims=True))
-    likely /= likely.sum(1, keepdims=True)
-    named = {"hard": bins.centers_m[scores.argmax(1)], "soft": likely @ bins.centers_m}
+    named = {"hard": bins.centers_m[scores.argmax(1)], "soft": soft_m(scores, bins)}
     found = {}
     for way, altitude_m in named.items():
         off = np.abs(altitude_m - truth_m)
@@ -95,6 +131,12 @@ def decoded(scores: np.ndarray, truth_m: np.ndarray, bins: AltitudeBins) -> dict
         found[f"{way}_percent"] = round(100 * float((off / truth_m).mean()), 1)
         found |= {f"{way}_within_{d}_m": round(100 * float((off < d).mean()), 1) for d in (25, 50, 100)}
     return found
+
+
+def soft_m(scores: np.ndarray, bins: AltitudeBins) -> np.ndarray:
+    """The mean over all classes."""
+    likely = np.exp(scores - scores.max(1, keepdims=True))
+    return np.asarray((likely / likely.sum(1, keepdims=True)) @ bins.centers_m)
 
 
 @torch.no_grad()
@@ -113,13 +155,14 @@ def embed_photos(network, photos: list[np.ndarray], altitudes_m, recipe: Recipe,
         ).pixels
 
     crops = in_parallel(crop, range(len(photos)))
+    embed = getattr(network, "embed", network)  # an embedder alone is itself one
     with half(device):
-        return torch.cat([network.embed(x).float() for x in batches(crops, device)])
+        return torch.cat([embed(x).float() for x in batches(crops, device)])
 
 
 def placed(alike: torch.Tensor, where: Views, views: Views, epsg: int) -> list[Row]:
     """What each photo's nearest ten references make of it: a row each, errors in metres."""
-    best = alike.topk(10)
+    best = alike.topk(min(10, alike.shape[1]))
     distance = (2 - 2 * best.values.double()).clamp(min=0).sqrt().cpu().numpy()
     return [
         one_placed(rows, d, where, (views.east_m[i], views.north_m[i]), epsg)
@@ -129,6 +172,8 @@ def placed(alike: torch.Tensor, where: Views, views: Views, epsg: int) -> list[R
 
 def one_placed(rows: np.ndarray, distance: np.ndarray, where: Views, truth, epsg: int) -> Row:
     known = distance < 3.0  # fewer than ten, where the cells hold no more
+    if not known.any():
+        return {"r1": False, "r5": False, "top1_m": np.inf, "wce_m": np.inf}
     rows, distance = rows[known], np.maximum.accumulate(distance[known])
     east, north = where.east_m[rows], where.north_m[rows]
     cell = np.zeros((len(rows), 2), np.int64)
@@ -140,10 +185,24 @@ def one_placed(rows: np.ndarray, distance: np.ndarray, where: Views, truth, epsg
     return {**near, "top1_m": round(float(far[0]), 1), "wce_m": round(off, 1)}
 
 
-def summary(rows: list[Row]) -> dict[str, float]:
-    found = {key: round(100 * float(np.mean([r[key] for r in rows])), 1) for key in ("r1", "r5")}
+def summary(rows: list[Row]) -> dict[str, float | None]:
+    """Recall, and shares and errors of both answers; an error that is infinite is none."""
+    found: dict[str, float | None] = {k: share([row[k] for row in rows]) for k in ("r1", "r5")}
     for way in ("wce", "top1"):
         off = np.array([row[f"{way}_m"] for row in rows])
-        found |= {f"{way}_{d}": round(100 * float((off < d).mean()), 1) for d in (100, 50, 25)}
-        found[f"{way}_median_m"] = round(float(np.median(off)), 1)
+        found |= {f"{way}_{d}": share(off < d) for d in WITHIN_M}
+        found |= {f"{way}_median_m": metres(np.median(off)), f"{way}_p90_m": metres(ninth(off))}
     return found
+
+
+def share(flags) -> float:
+    return round(100 * float(np.mean(np.asarray(flags, float))), 1)
+
+
+def metres(value: float) -> float | None:
+    return round(float(value), 1) if np.isfinite(value) else None
+
+
+def ninth(off: np.ndarray) -> float:
+    """Nine of ten are no farther off; without mixing neighbours, one of which may be infinite."""
+    return float(np.quantile(off, 0.9, method="higher"))

@@ -2,6 +2,7 @@
 
     python bench/verify.py                                             a procedural world, displaced views
     python bench/verify.py --map OLD.tif --manifest M.csv --name mine  the same on a map and photos of yours
+    python bench/verify.py --map OLD.tif --manifest M.csv --network F  with another matcher than XFeat
     python bench/verify.py --bundle B --manifest M.csv --name mine     the whole chain of a bundle, in turns
     python bench/verify.py --bundle B --manifest M.csv --foreign       photos of another place
 
@@ -65,6 +66,7 @@ def main() -> None:
     options.add_argument("--map", type=Path)
     options.add_argument("--manifest", type=Path)
     options.add_argument("--matcher", choices=["xfeat", "sift"], default="xfeat", help="without a bundle")
+    options.add_argument("--network", type=Path, help="instead of XFeat's: one that says the same things")
     options.add_argument("--count", type=int, default=0, help="only so many photos, spread over all; 0: all")
     options.add_argument("--foreign", action="store_true", help="the photos show another place")
     options.add_argument("--seed", type=int, default=0)
@@ -74,7 +76,8 @@ def main() -> None:
     name = f"verify_{given.name}" + ("_foreign" if given.foreign else "")
     told = summary(lines, records, foreign=given.foreign)
     how = {"hypotheses": "bundle" if given.bundle else "displaced", "seed": given.seed}
-    how["matcher"] = Bundle.load(given.bundle).matcher_name if given.bundle else given.matcher
+    used = given.network.stem if given.network else given.matcher
+    how["matcher"] = Bundle.load(given.bundle).matcher_name if given.bundle else used
     write_lines(RESULTS / f"{name}.csv", lines)
     print(f"wrote {record(name, {**how, **told})}")
     for key, value in told.items():
@@ -94,14 +97,16 @@ def run(given: argparse.Namespace, scratch: Path) -> tuple[list[Line], list[Quer
     with GeoMap.open(given.map) as ground:
         pack_texture(ground, scratch / "map.ntx", options=TextureOptions())
     rows = spread(read_manifest(given.manifest), given.count)
-    return displaced(rows, Texture.load(scratch / "map.ntx"), detector(given.matcher, scratch), given.seed)
+    points = detector(given.matcher, scratch, file=given.network)
+    return displaced(rows, Texture.load(scratch / "map.ntx"), points, given.seed)
 
 
-def detector(name: str, scratch: Path) -> Detector:
+def detector(name: str, scratch: Path, *, file: Path | None = None) -> Detector:
     network = None
     if name == "xfeat":
-        export_xfeat(scratch / "matcher.onnx")
-        network = load_network(scratch / "matcher.onnx")
+        if file is None:
+            export_xfeat(file := scratch / "matcher.onnx")
+        network = load_network(file)
     return detector_of(name, network, VerifyOptions().features)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,16 @@ RECIPE = Recipe(
     matcher="none",
 )
 
-#: The same recipe as a pilot would write it.
+#: One whose references are cut from sheets: a network that pools by parts, views on whole steps of it.
+SHEETS = replace(
+    RECIPE,
+    references=ReferenceOptions(headings=4, whiten_dims=32, whiten_power=0.5, steps=8),
+    place_network=NetworkOptions(
+        width_px=128, height_px=128, encoder="small", weights="random", aggregator="gem"
+    ),
+)
+
+#: The first recipe as a pilot would write it.
 RECIPE_TOML = """
 base = "standard"
 name = "test"

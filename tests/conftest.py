@@ -1,8 +1,13 @@
 """What every test shares: repeatable property tests, and one thread per worker on a small machine."""
 
 import os
+import tempfile
 
 from hypothesis import settings
+
+# What this machine found out about itself, in earlier runs, must not decide what a test sees.
+_CACHE = tempfile.TemporaryDirectory(prefix="nadirfix-tests-")
+os.environ["NADIRFIX_CACHE"] = _CACHE.name
 
 # Threads that spin while they wait make two busy workers many times slower.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

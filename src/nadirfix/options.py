@@ -130,7 +130,7 @@ class NetworkOptions:
     spectrum_scale: float = 2.5  # typical deviation of the log spectrum: scales it to about 1
     encoder: str = "resnet50-stage3"
     weights: str = "microsoft/resnet-50"  # model name, path, or "random" as an explicit choice
-    start: str = ""  # whole embedder to start from: a name shipped with the package, or a safetensors file
+    start: str = ""  # whole embedder: a shipped name, a .safetensors file to start from, an .onnx to run
     weights_licence: str = ""  # of weights given by path, where no model card beside them states it
     aggregator: str = "mixvpr"
     gem_power: float = 3.0  # 1 is the mean, infinity the maximum

@@ -12,6 +12,9 @@ from nadirfix.errors import InputError
 
 __all__ = ["FitOptions", "QuantiseOptions", "TagOptions", "VoteOptions"]
 
+#: From the Dead Sea to the Himalaya, with something to spare: ground beyond is a slip of the pen, or feet.
+_LOWEST_M, _HIGHEST_M = -500.0, 9000.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions:
@@ -69,12 +72,14 @@ class TagOptions:
     def __post_init__(self) -> None:
         height_m = 0.0 if self.ground_height_m is None else self.ground_height_m
         spreads = (self.relative_share, self.relative_m, self.gnss_m, self.least_m, self.most_m)
-        if not (math.isfinite(height_m) and all(0 < s < math.inf for s in spreads)):
+        told = _LOWEST_M <= height_m <= _HIGHEST_M and self.least_m <= self.most_m
+        if not (told and all(0 < s < math.inf for s in spreads)):
             raise InputError(
                 "options.invalid",
                 "the tags of a photo cannot be weighed with these options",
                 seen=f"{self}",
-                do="give the ground's height above the sea as a number of metres, and deviations above 0",
+                do=f"give the ground's height above the sea in metres, {_LOWEST_M:.0f} to {_HIGHEST_M:.0f}, "
+                "and deviations above 0",
             )
 
 
@@ -86,7 +91,7 @@ class VoteOptions:
     scale_share: float = 0.995  # altitudes are added until they hold this much of the probability
     doubt: float = 0.5  # of what the picture says of its altitude: so much is spread evenly over all
     promising: int = 5  # of those, the ones the whole frame is asked at
-    first_crops: int = 4  # at the likeliest altitude; where they agree, no more are looked at (without a matcher)
+    first_crops: int = 4  # at the likeliest altitude; without a matcher, enough where they agree
     crops: int = 9  # of the frame at each altitude, at most
     sure: float = 0.35  # the share of all votes at which they agree
     looks: int = 0  # more, at most, from an altitude the votes themselves agree on
@@ -100,10 +105,13 @@ class VoteOptions:
 
     def __post_init__(self) -> None:
         counts = (self.scales, self.promising, self.first_crops, self.crops, self.retrieve, self.hypotheses)
-        if min(counts) < 1 or self.looks < 0 or not self.temperature > 0 or not 0 < self.doubt <= 1:
+        widths = (self.temperature, self.place_m, self.turn_deg, self.scale)
+        shares = 0 < self.doubt <= 1 and 0 < self.scale_share <= 1 and 0 <= self.kin < 1 and self.sure > 0
+        sound = min(counts) >= 1 and self.looks >= 0 and all(0 < width < math.inf for width in widths)
+        if not (sound and shares):
             raise InputError(
                 "options.invalid",
                 "with these options nothing can vote",
                 seen=f"{self}",
-                do="give counts from 1 (looks from 0), and a temperature and a doubt above 0",
+                do="give counts from 1 (looks from 0), widths and a temperature above 0, and shares up to 1",
             )

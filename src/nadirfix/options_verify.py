@@ -11,6 +11,14 @@ from nadirfix.options_frame import VoteOptions
 __all__ = ["FeatureOptions", "LabelOptions", "TrustOptions", "VerifyOptions"]
 
 
+def _above_zero(*values: float) -> bool:
+    return all(0 < value < math.inf for value in values)
+
+
+def _from_zero(*values: float) -> bool:
+    return all(0 <= value < math.inf for value in values)
+
+
 @dataclass(frozen=True, kw_only=True)
 class FeatureOptions:
     """Points looked for in a picture, to find them again in another."""
@@ -31,6 +39,18 @@ class TrustOptions:
     inflate: float = 3.5  # residuals speak of points, errors of whole photos
     bare: float = 1.2  # deviation where nothing agrees, in distances at which a point still does
     floor_m: float = 0.6  # what no number of points removes: pictures of two dates lie apart as a whole
+
+    def __post_init__(self) -> None:
+        above = (self.confidence_slope, self.inflate)
+        least = (self.bare, self.floor_m)
+        parts = min(self.grid_columns, self.grid_rows) >= 1 and math.isfinite(self.confidence_middle)
+        if not (parts and _above_zero(*above) and _from_zero(*least)):
+            raise InputError(
+                "options.invalid",
+                "no sighting can be judged with these options",
+                seen=f"{self}",
+                do="give a grid from 1 × 1, a slope and an inflation above 0, and the rest from 0",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +93,32 @@ class VerifyOptions:
     votes: VoteOptions = field(default_factory=VoteOptions)  # where hypotheses come from
     trust: TrustOptions = field(default_factory=TrustOptions)
     features: FeatureOptions = field(default_factory=FeatureOptions)
+
+    def __post_init__(self) -> None:
+        if not (self._counts_sound() and self._widths_sound() and self._shares_sound()):
+            raise InputError(
+                "options.invalid",
+                "nothing can be held against the map with these options",
+                seen=f"{self}",
+                do="give sizes and rounds from 1, other counts from 0, widths above 0, shares from 0 to 1, "
+                "and ratios of scales from 1",
+            )
+
+    def _counts_sound(self) -> bool:
+        sizes = (self.width_px, self.first_width_px, self.coarse_width_px, self.width_step_px)
+        least_one = (*sizes, self.supersample, self.rounds, self.blocks)
+        others = (self.reselect, self.min_points, self.promising_inliers, self.rivals, self.told)
+        return min(least_one) >= 1 and min(*others, self.middle, self.ladder, self.whole) >= 0
+
+    def _widths_sound(self) -> bool:
+        lengths = (self.finest_map, self.reach_m, self.second_reach, self.inlier_px, self.alike_m)
+        angles = (self.max_turn_deg, self.tilt_sigma_deg, self.alike_deg)
+        ratios = all(1 <= ratio < math.inf for ratio in (self.max_scale, self.alike_scale))
+        return ratios and _above_zero(*lengths, *angles) and self.beyond_doubt > 0  # infinity: always doubt
+
+    def _shares_sound(self) -> bool:
+        doubts = (self.sure_confidence, self.min_confidence, self.twin_share, self.rival_share)
+        return all(0 <= share <= 1 for share in (*doubts, self.valid_share)) and -1 <= self.min_likeness <= 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.altitude.given import is_altitude, is_deviation
 from nadirfix.altitude.levels import likely_altitudes, seen_altitude
 from nadirfix.altitude.tagged import tagged_altitudes
 from nadirfix.camera import Camera
@@ -90,7 +91,7 @@ def _least_px(
     """The smallest photo that still has a pixel for each that is looked at, from the highest altitude."""
     frame, crop = bundle.recipe.altitude_network, bundle.recipe.place_network
     gsd_m = photo_gsd_m(float(bundle.bins.centers_m[-1]), nominal=bundle.camera, photo=camera)
-    gsd_m = max(gsd_m, camera.gsd_m(altitude_m) if altitude_m and math.isfinite(altitude_m) else 0.0)
+    gsd_m = max(gsd_m, camera.gsd_m(altitude_m) if altitude_m and is_altitude(altitude_m) else 0.0)
     (window_px, tall_px), _ = crop_window_px(camera, gsd_m, bundle.canonical)
     across = math.ceil(crop.width_px * camera.width_px / window_px)
     down = math.ceil(crop.height_px * camera.height_px / tall_px)
@@ -165,14 +166,14 @@ def _size_warnings(pixels: NDArray[np.uint8], bundle: Bundle) -> tuple[str, ...]
 
 def _check_altitude(given: Height) -> None:
     altitude_m, sigma_m = given.altitude_m, given.sigma_m
-    if altitude_m is not None and not 0 < altitude_m < math.inf:
+    if altitude_m is not None and not is_altitude(altitude_m):
         raise InputError(
             "altitude.invalid",
             "an altitude must be a positive number of metres above ground",
             seen=f"{altitude_m}",
             do="give metres above ground, or leave it out to have it estimated",
         )
-    if sigma_m is not None and (altitude_m is None or not 0 <= sigma_m < math.inf):
+    if sigma_m is not None and (altitude_m is None or not is_deviation(sigma_m)):
         raise InputError(
             "altitude.invalid",
             "the deviation of an altitude must be 0 m or more, and belong to an altitude",

@@ -79,7 +79,7 @@ TRAINING_ROOMS = {
     "altitude",
     "place",
 }
-TRAINING_MODULES = {"nadirfix.geo", "nadirfix.geo.grid", "nadirfix.geo.texture"}
+TRAINING_MODULES = {"nadirfix.geo", "nadirfix.geo.grid", "nadirfix.geo.texture", "nadirfix.verify.learn"}
 NOT_ON_A_GPU_BOX = ["rasterio", "pyproj", "faiss", "pydantic", "typer", "rich"]
 
 

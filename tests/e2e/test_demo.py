@@ -17,6 +17,7 @@ from nadirfix.cli.stages import Stage, tell
 from nadirfix.errors import InputError
 from nadirfix.manifest import read_manifest
 from nadirfix.options import SimulateOptions, WorldOptions
+from nadirfix.options_frame import FitOptions
 from tests.bundles import RECIPE
 
 STAGES = ["world", "photos", "contact", "bundle", "evaluation"]
@@ -74,6 +75,45 @@ def test_nothing_is_trained_where_networks_ship(monkeypatch: pytest.MonkeyPatch)
     assert demo._plan(train=False) == asked
 
 
+def test_the_readme_says_what_the_demo_would_write_above_its_figures() -> None:
+    from nadirfix.cli.readme import _what
+
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    plan = demo._plan(train=False)
+    if not plan.train:  # else the package came without its networks
+        assert _what(demo._setting(plan)) in text
+        assert f"fitted to {plan.recipe.fit.views} views" in text
+    trained = demo._setting(demo._plan(train=True))
+    assert _what(trained).endswith("trained on the map:")
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_demo_as_it_ships_runs_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The networks of the standard recipe on a smaller world: photos are found, and said to be so exactly."""
+    if demo._plan(train=False).train:
+        pytest.skip("the networks of the standard recipe are not here")
+    shipped = dataclasses.replace(
+        demo._AS_SHIPPED, fit=FitOptions(views=120), references=dataclasses.replace(
+            demo._AS_SHIPPED.references, headings=6,
+        ),
+    )  # fmt: skip
+    monkeypatch.setattr(demo, "_WORLD", WorldOptions(size_m=700.0, seed=4))
+    monkeypatch.setattr(demo, "_FEW_PHOTOS", SimulateOptions(count=4, altitude_max_m=250.0))
+    monkeypatch.setattr(demo, "_AS_SHIPPED", shipped)
+    told = run(tmp_path / "demo", "--quiet")
+    assert made_now(told) == STAGES
+    manifest = json.loads((tmp_path / "demo/demo.nadir/manifest.json").read_text())
+    assert manifest["networks"]["place"]["training"] is manifest["networks"]["altitude"]["training"] is None
+    assert manifest["described"]["sheets"]["recognised"] >= 0.8
+    verified = manifest["matcher"] is not None
+    ways = [row["altitude"] for row in told["comparison"]]
+    assert ways == [*(["verified"] if verified else []), "estimated", "whole", "true"]
+    metrics = json.loads((tmp_path / "demo/evaluation/metrics.json").read_text())
+    assert metrics["wrong_fix"] == 0 or not verified
+    assert metrics["s_loc"]["10"] >= (75 if verified else 0)
+
+
 @pytest.mark.usefixtures("small")
 def test_a_readme_without_a_place_for_figures_is_an_error(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "evaluation").mkdir()
@@ -93,6 +133,7 @@ import importlib, os, signal, sys
 from nadirfix.camera import Camera
 from nadirfix.cli import app, demo
 from nadirfix.options import SimulateOptions, WorldOptions
+from nadirfix.options_frame import FitOptions
 from tests.bundles import RECIPE
 demo._WORLD, demo._TRAINED, demo.ships = WorldOptions(size_m=500.0), RECIPE, lambda _network: False
 demo._PHOTOS = SimulateOptions(count=3, altitude_max_m=150.0)

@@ -20,11 +20,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from packaging.requirements import Requirement
-from PIL import Image
+from PIL import ExifTags, Image
+from PIL.TiffImagePlugin import IFDRational
 
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
+from nadirfix.errors import InputError
 from nadirfix.geo.geomap import GeoMap
+from nadirfix.manifest import read_manifest
 from nadirfix.online import locate
 from nadirfix.options import SHIPPED_ALTITUDE, SHIPPED_PLACE, LocateOptions, ships
 from nadirfix.output import quiet as silent
@@ -131,11 +134,18 @@ def test_altitude_may_come_with_how_sure_it_is(tiny_bundle: Path, photos: list[P
     assert lines(done)[0]["altitude_m"] == 150.0
 
 
-@pytest.mark.parametrize("spelled", ["high", "-5", "0", "150+-x", "150+-", "nan", "inf", "150+--3"])
+@pytest.mark.parametrize("spelled", ["high", "-5", "0", "150+-x", "150+-", "nan", "inf", "150+--3", "1e300"])
 def test_altitude_that_is_none_is_said_at_once(tiny_bundle: Path, photos: list[Path], spelled: str) -> None:
     done = nadirfix("locate", photos[0], "--bundle", tiny_bundle, f"--altitude={spelled}")
     assert (done.returncode, done.stdout) == (2, "")
     assert "[altitude.invalid]" in done.stderr
+
+
+@pytest.mark.parametrize("altitude_m", [1e308, 1e-300, float("inf"), float("nan"), -1.0])
+def test_python_says_it_as_well(tiny_bundle: Path, photos: list[Path], altitude_m: float) -> None:
+    with pytest.raises(InputError) as caught:
+        locate(photos[0], bundle=Bundle.load(tiny_bundle), altitude_m=altitude_m)
+    assert caught.value.code == "altitude.invalid"
 
 
 def test_one_bad_photo_never_stops_the_rest(tiny_bundle: Path, photos: list[Path], tmp_path: Path) -> None:
@@ -152,6 +162,49 @@ def test_one_bad_photo_never_stops_the_rest(tiny_bundle: Path, photos: list[Path
     assert codes == ["photo.unreadable", "photo.missing", "photo.missing"]
     assert all(set(line["error"]) == {"code", "message", "hint"} for line in said[1:4])
     assert str(broken) in done.stderr
+
+
+@pytest.mark.parametrize("spelled", [("--bundle", "{}"), ("--bundle={}",)], ids=["plain", "typer"])
+def test_a_listener_that_goes_away_is_no_failure_to_tell_of(
+    tiny_bundle: Path, photos: list[Path], spelled: tuple[str, ...]
+) -> None:
+    """As in ``locate ... | head -1``: whoever listened has heard enough."""
+    named = [word.format(tiny_bundle) for word in spelled]
+    command = [PROGRAM, "locate", *photos, *photos, *named, "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None and running.stderr is not None
+        assert json.loads(running.stdout.readline())["photo"] == str(photos[0])
+        running.stdout.close()
+        said = running.stderr.read()
+    assert (running.returncode, said) == (1, "")
+
+
+def test_height_above_the_sea_counts_where_the_ground_s_is_given(
+    tiny_bundle: Path, photos: list[Path], tmp_path: Path
+) -> None:
+    """The photo's GPSAltitude above ground that is told, weighed beside what the picture says."""
+    high = tmp_path / "high.jpg"
+    with Image.open(photos[0]) as picture:
+        tags = picture.getexif()
+        tags.get_ifd(ExifTags.IFD.GPSInfo).update(
+            {ExifTags.GPS.GPSAltitude: IFDRational(5915, 10), ExifTags.GPS.GPSAltitudeRef: 0}
+        )
+        picture.save(high, exif=tags, quality=95)
+    asked = ("locate", high, "--bundle", tiny_bundle, "--quiet")
+    (plain,), (told,) = lines(nadirfix(*asked)), lines(nadirfix(*asked, "--ground-height", "451.5"))
+    assert [source["source"] for source in plain["altitude_sources"]] == ["picture"]
+    assert told["altitude_sources"][0] == plain["altitude_sources"][0]
+    assert told["altitude_sources"][1:] == [{"source": "GPSAltitude", "altitude_m": 140.0, "sigma_m": 20.0}]
+    assert 100 < told["altitude_m"] < 180
+    (below,) = lines(nadirfix(*asked, "--ground-height", "900"))
+    assert below["altitude_sources"] == plain["altitude_sources"], "no photo is taken from below the ground"
+
+
+@pytest.mark.parametrize("height", ["nan", "inf", "-501", "9001", "29000"])
+def test_a_height_no_ground_has_is_said_at_once(tiny_bundle: Path, photos: list[Path], height: str) -> None:
+    done = nadirfix("locate", photos[0], "--bundle", tiny_bundle, f"--ground-height={height}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "[options.invalid]" in done.stderr and "-500 to 9000" in done.stderr
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "geojson", "kml"])
@@ -356,11 +409,11 @@ def canonical(name: str) -> str:
 @pytest.mark.slow
 @pytest.mark.long
 def test_locating_in_a_fresh_core_environment(
-    tiny_bundle: Path, tiny_world: Path, photos: list[Path], answers: list[dict]
+    tiny_bundle: Path, tiny_world: Path, tiny_photos: Path, photos: list[Path], answers: list[dict]
 ) -> None:
     """Locating, and building as well: both bundles are the same, so both answers are.
 
-    The standard recipe builds there too, where its networks ship: its answer is told in the same form.
+    The standard recipe builds there too, where its networks ship: its answer is near the truth.
     """
     ground = tiny_world / "old.tif"
     command = [ROOT / "tests" / "core_install.sh", tiny_bundle, photos[0], ground, sys.executable]
@@ -369,6 +422,13 @@ def test_locating_in_a_fresh_core_environment(
     assert [untimed(line) for line in told[:2]] == [untimed(answers[0])] * 2
     assert len(told) == (3 if ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE) else 2)
     assert all(set(line) == set(answers[0]) for line in told)
+    truth = read_manifest(tiny_photos / "manifest.csv")[0]
+    for line in told[2:]:
+        place = Point(line["easting_m"], line["northing_m"], line["epsg"])
+        print(f"standard: {place.distance_m(truth.point):.1f} m off, {line['altitude_m']:.0f} m high")
+        assert place.distance_m(truth.point) < 50, "the votes of the whole frame: nothing there verifies"
+        assert line["altitude_m"] == pytest.approx(truth.altitude_m, rel=0.15)
+        assert line["verified"] is None and line["candidates"] != answers[0]["candidates"]
 
 
 @pytest.mark.parametrize(("altitude_m", "sigma_m"), [(None, None), (140.0, None), (140.0, 20.0)])
@@ -388,6 +448,29 @@ def test_the_whole_frame_may_vote(
     plain = locate(photos[0], bundle=bundle, altitude_m=altitude_m)
     assert fix.candidates.reference.tolist() == plain.candidates.reference.tolist()
     assert fix.position != plain.position
+
+
+def test_networks_are_chosen_by_how_many_pictures_they_will_see(
+    tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One photo goes through the altitude network once, through the others many times."""
+    from nadirfix.bundle import opened, parts
+
+    asked: dict[str, int | None] = {}
+
+    def load(files, *, threads: int, looks: int | None = None) -> None:
+        asked[files.single.name] = looks
+
+    monkeypatch.setattr(opened, "load_fastest", load)
+    monkeypatch.setattr(Bundle, "matcher_name", "xfeat")
+    for photos in (3, None):
+        bundle = Bundle.load(tiny_bundle, photos=photos)
+        _ = bundle.altitude_network, bundle.place_network, bundle._matcher_network
+        looks = [asked[name] for name in (parts.ALTITUDE, parts.PLACE, parts.MATCHER)]
+        if photos is None:
+            assert looks == [None, None, None], "nobody knows: the fastest in the long run"
+        else:
+            assert looks[0] == 3 and all(count is not None and count > 3 for count in looks[1:])
 
 
 def test_the_whole_frame_answers_where_a_network_never_saw_the_map(

@@ -1,7 +1,8 @@
 """Builds a bundle in a process of its own and kills it with kill -9 at chosen points (test_bundle_kill.py).
 
-``python build_driver.py MAP OUT POINT...`` tries to build once for each point, in turn, each time going on
-where the last try was killed; the last try is left alone. Says what it saw as JSON.
+``python build_driver.py [--sheets] MAP OUT POINT...`` tries to build once for each point, in turn, each time
+going on where the last try was killed; the last is left alone. Says what it saw as JSON. With ``--sheets``
+nothing is trained, and references are cut from sheets.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.bundles import RECIPE
+from tests.bundles import RECIPE, SHEETS
 
 
 def die() -> None:
@@ -46,32 +47,34 @@ def arm(point: str) -> Callable[[str, int, int], None]:
     return lambda stage, done, _: die() if (stage, done) == (where, int(moment)) else None
 
 
-def build(map_path: str, out: str, point: str | None) -> None:
+def build(map_path: str, out: str, point: str | None, *, sheets: bool) -> None:
     from nadirfix.offline import build_bundle
 
     progress = arm(point) if point else (lambda *_: None)
-    build_bundle(map_path, out, recipe=RECIPE, train=True, resume=True, progress=progress)
+    recipe = SHEETS if sheets else RECIPE
+    build_bundle(map_path, out, recipe=recipe, train=not sheets, resume=True, progress=progress)
 
 
-def attempt(map_path: str, out: str, point: str | None) -> int:
+def attempt(map_path: str, out: str, point: str | None, *, sheets: bool) -> int:
     """Build in a child that shares what is loaded; how it ended."""
     child = os.fork()
     if child == 0:
-        build(map_path, out, point)
+        build(map_path, out, point, sheets=sheets)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def main(map_path: str, out: str, *points: str) -> None:
+def main(map_path: str, out: str, *points: str, sheets: bool) -> None:
     importlib.import_module("nadirfix.offline")
     importlib.import_module("nadirfix.bundle.networks")  # torch takes seconds to load, and is loaded once
     assert threading.active_count() == 1, "forking needs a process without threads"
     seen = []
     for point in [*points, None]:
-        status = attempt(map_path, out, point)
+        status = attempt(map_path, out, point, sheets=sheets)
         seen.append({"point": point, "status": status, "target": Path(out).exists()})
     print(json.dumps(seen))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    given = [word for word in sys.argv[1:] if word != "--sheets"]
+    main(*given, sheets="--sheets" in sys.argv)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -62,5 +63,31 @@ def test_killed_in_every_stage_it_ends_as_if_nothing_had_happened(tmp_path: Path
     assert seen[-1]["status"] == 0
     quiet, killed = (Bundle.verify(tmp_path / f"{name}.nadir") for name in ("quiet", "killed"))
     assert killed.manifest["parts"] == quiet.manifest["parts"]
+    assert (killed.path / MANIFEST).read_bytes() == (quiet.path / MANIFEST).read_bytes()
+    assert sorted(p.name for p in killed.path.iterdir()) == sorted([*quiet.manifest["parts"], MANIFEST])
+
+
+#: In a build whose references are cut from sheets: between two of them, and wherever they are put together.
+SHEET_POINTS = [
+    "describing references {first}",
+    "describing references {third}",
+    "nadirfix.bundle.describe._scatter after",
+    "whitening references 1",
+]
+
+
+@pytest.mark.slow
+def test_killed_between_two_sheets_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    ground = write_ground(tmp_path / "map.tif")
+    drive("--sheets", ground, tmp_path / "quiet.nadir")
+    quiet = Bundle.verify(tmp_path / "quiet.nadir")
+    sheets = quiet.manifest["described"]["sheets"]
+    assert sheets["count"] == 4 and sheets["recognised"] == 1.0
+    done = np.cumsum([int((quiet.references.heading_deg == h).sum()) for h in (0.0, 90.0, 180.0)])
+    points = [point.format(first=done[0], third=done[2]) for point in SHEET_POINTS]
+    seen = drive("--sheets", ground, tmp_path / "killed.nadir", *points)
+    assert [s["point"] for s in seen if s["status"] == -signal.SIGKILL] == points
+    assert [s["point"] for s in seen if s["target"]] == [None]
+    killed = Bundle.verify(tmp_path / "killed.nadir")
     assert (killed.path / MANIFEST).read_bytes() == (quiet.path / MANIFEST).read_bytes()
     assert sorted(p.name for p in killed.path.iterdir()) == sorted([*quiet.manifest["parts"], MANIFEST])

@@ -80,3 +80,19 @@ def test_the_same_prototypes_become_the_same_sketches(tables, tmp_path: Path) ->
     for name in ("a", "b"):
         build_cell_index(tables[0], tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_as_many_cells_as_are_asked_for_are_found(order, tables, index, count: int) -> None:
+    """Sketches offer eight of each group by themselves: more must be offered where more are wanted."""
+    vector = Ground().look(np.array([[20.3, 11.8]]))[0]
+    wanted = CellVoter(tables, order, HeadOptions()).top(vector, count)
+    found = CellVoter(tables, order, HeadOptions(), index=index).top(vector, count)
+    assert len(found.cells) == len({*map(tuple, found.cells.tolist())}) == count
+    shared = {*map(tuple, wanted.cells.tolist())} & {*map(tuple, found.cells.tolist())}
+    assert len(shared) >= 0.9 * count
+
+
+def test_more_cells_than_there_are_is_all_of_them(order, tables, index) -> None:
+    vector = Ground().look(np.array([[20.3, 11.8]]))[0]
+    assert len(CellVoter(tables, order, HeadOptions(), index=index).top(vector, 9999).cells) == SIDE**2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -169,6 +170,24 @@ def test_an_embedder_starts_where_another_stopped(tmp_path):
     with torch.no_grad():
         difference = (one.describe(pictures) - other.describe(pictures)).abs().max()
     assert float(difference) < 5e-3  # stored in half precision
+
+
+def test_a_variance_beyond_half_precision_is_kept(tmp_path):
+    one, other = embedder(seed=1), embedder(seed=2)
+    large = next(k for k, v in one.named_parameters() if v.dim() == 1)
+    one.state_dict()[large][0] = 83_615.0  # as a variance after the first convolution of the ImageNet weights
+    save_embedder(one, tmp_path / "one.safetensors", {})
+    start_embedder(other, str(tmp_path / "one.safetensors"), WeightsRecord(source="random"))
+    assert float(other.state_dict()[large][0]) == 83_615.0
+
+
+def test_weights_that_are_no_numbers_are_refused(tmp_path):
+    damaged = embedder()
+    next(damaged.parameters()).data.flatten()[0] = math.inf
+    save_embedder(damaged, tmp_path / "a.safetensors", {})
+    with pytest.raises(WeightsError, match="no numbers") as caught:
+        start_embedder(embedder(), str(tmp_path / "a.safetensors"), WeightsRecord(source="random"))
+    assert caught.value.code == "weights.mismatch"
 
 
 def test_a_start_that_is_missing_or_does_not_fit(tmp_path):

@@ -76,9 +76,42 @@ def test_levels_stay_few_and_apart_and_their_shares_add_up() -> None:
     flat = AltitudeEstimate(125.0, np.full(len(BINS), 1 / len(BINS)), BINS.centers_m)
     levels = likely_altitudes(flat, [], OPTIONS)
     assert 10 <= len(levels) <= OPTIONS.scales
-    assert sum(level.share for level in levels) <= 1 + 1e-9
+    assert sum(level.share for level in levels) == pytest.approx(1, abs=1e-9)
     ratios = np.diff(np.sort(np.log(altitudes(levels))))
     assert ratios.min() > 0.09
+
+
+@pytest.mark.parametrize("wanted", [0.3, 0.8])
+def test_levels_end_as_soon_as_they_hold_enough(wanted: float) -> None:
+    levels = likely_altitudes(estimate(m275=0.6, m525=0.4), [], replace(OPTIONS, scale_share=wanted))
+    held = np.cumsum([level.share for level in levels])
+    assert held[-1] >= wanted > (held[-2] if len(held) > 1 else 0.0)
+    assert sorted(held - np.r_[0.0, held[:-1]], reverse=True) == pytest.approx([lv.share for lv in levels])
+
+
+@pytest.mark.parametrize("told_m", [1000.0, 5000.0, 20_000.0])
+def test_a_tag_alone_never_leaves_out_what_the_picture_says(told_m: float) -> None:
+    """A tag counts from the take-off, or is wrong: the map must still be asked at the picture's altitude."""
+    tag = KnownAltitude(told_m, 0.15 * told_m + 30, "RelativeAltitude")
+    levels = likely_altitudes(estimate(m170=0.8, m225=0.2), [tag], OPTIONS)
+    nearest = min(levels, key=lambda level: abs(np.log(level.altitude_m / 170)))
+    assert abs(np.log(nearest.altitude_m / 170)) <= 0.09
+    assert levels.index(nearest) < OPTIONS.promising, "the whole frame is asked there, too"
+    assert abs(np.log(max(altitudes(levels[:2])) / told_m)) <= 0.09, "nor is the tag's word left out"
+
+
+def test_a_tag_surer_than_steps_are_fine_is_weighed_all_the_same() -> None:
+    """Its bell must not fall between two steps, which would make everything 0 / 0."""
+    for told_m in (150.0, 19_999.0):
+        levels = likely_altitudes(estimate(m170=1.0), [KnownAltitude(told_m, 1e-6, "GPSAltitude")], OPTIONS)
+        assert min(abs(np.log(np.array(altitudes(levels)) / told_m))) <= 0.09
+        assert np.isfinite(altitudes(levels)).all()
+
+
+def test_what_a_person_says_still_outweighs_the_picture() -> None:
+    by_hand, by_tag = KnownAltitude(300.0, 5.0), KnownAltitude(300.0, 5.0, "RelativeAltitude")
+    assert altitudes(likely_altitudes(estimate(m625=1.0), [by_hand], OPTIONS)) == [300.0]
+    assert max(altitudes(likely_altitudes(estimate(m625=1.0), [by_tag], OPTIONS))) > 600
 
 
 def test_nothing_known_is_a_fault_of_the_caller() -> None:

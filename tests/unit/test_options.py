@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.options import RECIPES, Recipe, load_recipe
+from nadirfix.options_frame import VoteOptions
+from nadirfix.options_verify import TrustOptions, VerifyOptions
 
 
 def recipe(folder: Path, text: str) -> Recipe:
@@ -74,3 +77,61 @@ def test_recipe_that_is_not_there(name: str) -> None:
 def test_settings_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         RECIPES["paper"].seed = 1  # type: ignore[misc]
+
+
+#: Numbers that may well be infinite: what they end then never ends, as somebody may want it.
+ENDLESS = {"beyond_doubt", "sure"}
+
+
+@pytest.mark.parametrize("kind", [TrustOptions, VerifyOptions, VoteOptions])
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -2.0])
+def test_no_number_of_verification_may_be_none(kind: type, wrong: float) -> None:
+    """Whatever field is added later is held to it as well."""
+    for field in dataclasses.fields(kind):
+        value = getattr(kind(), field.name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if isinstance(value, int):
+            if wrong < 0:
+                refused(kind, **{field.name: -2})
+        elif not (field.name in ENDLESS and wrong == math.inf) and field.name != "confidence_middle":
+            refused(kind, **{field.name: wrong})
+
+
+def refused(kind: type, **wrong: float) -> None:
+    with pytest.raises(InputError) as caught:
+        kind(**wrong)
+    assert caught.value.code == "options.invalid"
+    assert all(f"{name}={value}" in caught.value.seen for name, value in wrong.items())
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        (TrustOptions, {"grid_rows": 0}),
+        (TrustOptions, {"inflate": 0.0}),
+        (TrustOptions, {"confidence_slope": 0.0}),
+        (TrustOptions, {"confidence_middle": math.nan}),
+        (VerifyOptions, {"width_px": 0}),
+        (VerifyOptions, {"width_step_px": 0}),
+        (VerifyOptions, {"reach_m": 0.0}),
+        (VerifyOptions, {"inlier_px": 0.0}),
+        (VerifyOptions, {"tilt_sigma_deg": 0.0}),
+        (VerifyOptions, {"blocks": 0}),
+        (VerifyOptions, {"max_scale": 0.9}),
+        (VerifyOptions, {"min_confidence": 1.1}),
+        (VerifyOptions, {"valid_share": 25.0}),
+        (VoteOptions, {"place_m": 0.0}),
+        (VoteOptions, {"scale_share": 0.0}),
+        (VoteOptions, {"scale_share": 1.1}),
+        (VoteOptions, {"scale": 0.0}),
+    ],
+)
+def test_a_width_of_nothing_is_refused(kind: type, wrong: dict[str, float]) -> None:
+    refused(kind, **wrong)
+
+
+def test_what_switches_a_step_off_is_an_option_like_any_other() -> None:
+    VerifyOptions(middle=0, ladder=0, whole=0, rivals=0, told=0, beyond_doubt=math.inf)
+    VoteOptions(sure=math.inf, looks=0, kin=0.0)
+    TrustOptions(bare=0.0, floor_m=0.0)

@@ -141,6 +141,46 @@ def test_for_a_few_pictures_what_opens_soonest_is_chosen(files: NetworkFiles) ->
     assert remembered_way(files, looks=1) == slow, "a cache of an earlier release"
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"sound": True, "open_ms": "fast", "median_ms": 10},
+        {"sound": True, "open_ms": None, "median_ms": 10},
+        {"sound": True, "open_ms": [1], "median_ms": {}},
+        {"sound": True},
+        "sound",
+        7,
+    ],
+)
+def test_what_a_damaged_cache_says_of_times_is_not_believed(damage: object, files: NetworkFiles) -> None:
+    """It must cost neither an exception nor the way that is still named."""
+    slow = Way(precision="eight_bit")
+    remember(files, slow, {Way().name: damage, slow.name: damage})  # type: ignore[dict-item]
+    assert remembered_way(files, looks=3) == remembered_way(files) == slow
+    whole = {"sound": True, "open_ms": 5, "median_ms": 1.5}
+    remember(files, slow, {Way().name: whole, slow.name: damage})  # type: ignore[dict-item]
+    assert remembered_way(files, looks=3) == Way(), "what is whole still counts"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", '{"a": 1}', "\x00\x01", '{"measured": '])
+def test_a_damaged_cache_is_as_good_as_none_and_is_mended(
+    text: str, files: NetworkFiles, examples: np.ndarray
+) -> None:
+    cache_file().parent.mkdir(parents=True, exist_ok=True)
+    cache_file().write_text(text)
+    assert remembered_way(files) is None and isinstance(load_fastest(files, looks=2), OnnxNetwork)
+    remember(files, Way(), {})
+    assert remembered_way(files) == Way()
+
+
+def test_a_way_of_a_damaged_entry_is_none(files: NetworkFiles) -> None:
+    remember(files, Way(), {})
+    table = json.loads(cache_file().read_text())
+    for broken in ("openvino", None, 3, {"library": 7, "precision": []}, {"measured": []}):
+        cache_file().write_text(json.dumps(dict.fromkeys(table, broken)))
+        assert remembered_way(files) is None and remembered_way(files, looks=4) is None
+
+
 def test_opening_is_measured_with_the_rest(files: NetworkFiles, examples: np.ndarray) -> None:
     fastest_way(files, examples, ways=[Way()])
     told = measured(files)["onnxruntime single"]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nadirfix.bundle.quantise import quantise
+from nadirfix.errors import InputError
 from nadirfix.options import RECIPES, QuantiseOptions
 from nadirfix.runtime import load_network
 from nadirfix.runtime.probe import likeness
@@ -72,7 +73,7 @@ def test_the_same_network_becomes_the_same_bytes(place, pictures, narrow, tmp_pa
 
 
 def test_a_network_that_would_say_something_else_is_left_out(place, pictures, tmp_path: Path) -> None:
-    demanding = dataclasses.replace(QuantiseOptions(), likeness=1.01)
+    demanding = dataclasses.replace(QuantiseOptions(), likeness=1.0)
     about = quantise(place, tmp_path / "place.int8.onnx", pictures[:6], demanding)
     assert not about["kept"]
     assert about["single_precision"] == "the first half, products, channels apart", "all was tried"
@@ -86,3 +87,11 @@ def test_likeness_is_the_cosine_most_pairs_reach() -> None:
     assert likeness(said, wanted) == pytest.approx(np.cos(np.radians(57)), abs=1e-4)
     assert likeness(said[:5], wanted) == -1
     assert likeness(np.full_like(said, np.nan), wanted) == -1
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"views": -1}, {"likeness": 0.0}, {"likeness": 1.01}, {"likeness": float("nan")}]
+)
+def test_options_nothing_can_be_put_into_eight_bits_with_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="eight bits"):
+        QuantiseOptions(**wrong)

@@ -19,6 +19,7 @@ PLAIN = [
     ["a.jpg", "--bundle", "b", "--camera", "2048x1536@1200", "--altitude", "300+-20", "--no-wce"],
     ["a.jpg", "--bundle", "b", "--format", "kml", "--out", "o.kml", "--overwrite", "--no-verify"],
     ["a.jpg", "--bundle", "b", "--explain", "why", "--format", "csv"],
+    ["a.jpg", "--bundle", "b", "--ground-height", "431.5"],
 ]
 NOT_PLAIN = [
     [],
@@ -30,6 +31,8 @@ NOT_PLAIN = [
     ["a.jpg", "--bundle", "--quiet"],
     ["a.jpg", "--bundle", "b", "--format", "xml"],
     ["a.jpg", "--bundle", "b", "-q"],
+    ["a.jpg", "--bundle", "b", "--ground-height", "high"],
+    ["a.jpg", "--bundle", "b", "--ground-height", "-12"],
     ["a.jpg", "--bundle", "b", "--", "-odd.jpg"],
 ]
 

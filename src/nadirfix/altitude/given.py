@@ -7,7 +7,10 @@ import re
 
 from nadirfix.errors import InputError
 
-__all__ = ["parse_altitude"]
+__all__ = ["is_altitude", "is_deviation", "parse_altitude"]
+
+#: Nobody takes photos from nearer or from farther; numbers far beyond would overflow on their way.
+_LOWEST_M, _HIGHEST_M = 0.1, 1e6
 
 _ALTITUDE = re.compile(r"^(?P<altitude>[^+±]+?)(?:(?:\+-|\+/-|±)(?P<sigma>.+))?$")
 
@@ -20,7 +23,7 @@ def parse_altitude(text: str) -> tuple[float, float | None]:
         sigma_m = float(found["sigma"]) if found and found["sigma"] is not None else None
     except ValueError:
         altitude_m, sigma_m = math.nan, None
-    if not (0 < altitude_m < math.inf and 0 <= (sigma_m or 0.0) < math.inf):
+    if not (is_altitude(altitude_m) and is_deviation(sigma_m or 0.0)):
         raise InputError(
             "altitude.invalid",
             "this is not an altitude",
@@ -28,3 +31,13 @@ def parse_altitude(text: str) -> tuple[float, float | None]:
             do="give metres above ground, with a deviation if it is known: 300 or 300+-20",
         )
     return altitude_m, sigma_m
+
+
+def is_altitude(metres: float) -> bool:
+    """Whether a photo may have been taken from so high above ground."""
+    return _LOWEST_M <= metres <= _HIGHEST_M
+
+
+def is_deviation(metres: float) -> bool:
+    """Whether an altitude may be known so exactly, or so little."""
+    return 0 <= metres <= _HIGHEST_M

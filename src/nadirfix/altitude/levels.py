@@ -85,9 +85,10 @@ def _from_classes(steps: Floats, estimate: AltitudeEstimate, doubt: float) -> Fl
 def _from_told(steps: Floats, source: KnownAltitude, doubt: float) -> Floats:
     """What was told of each altitude: a bell, and where a tag told it the same doubt as about the picture.
 
-    Without that a tag written at take-off, or on a hill, would leave no altitude for the map to correct it by.
+    Without that a tag written at take-off, or on a hill, would leave the map no altitude to correct it by.
     """
-    bell = np.exp(-0.5 * ((np.exp(steps) - source.altitude_m) / source.sigma_m) ** 2)
+    sigma_m = max(source.sigma_m, _STEP * source.altitude_m)  # or it might fall between two steps
+    bell = np.exp(-0.5 * ((np.exp(steps) - source.altitude_m) / sigma_m) ** 2)
     if source.by_hand:
         return np.asarray(bell, np.float64)
     return np.asarray((1 - doubt) * bell / bell.sum() + doubt / len(steps), np.float64)

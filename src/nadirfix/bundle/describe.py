@@ -6,7 +6,6 @@ Each piece is a file of its own until all are there: a build that was stopped go
 from __future__ import annotations
 
 import io
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -96,7 +95,7 @@ def describe_references(
     """Write one unit vector per reference view; pieces that are already in the folder are kept."""
     pieces = [range(i, min(i + _PIECE, len(lookout))) for i in range(0, len(lookout), _PIECE)]
     files = [folder / f"{rows.start:08d}.npy" for rows in pieces]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         for rows, file in zip(pieces, files, strict=True):
             if not file.exists():
                 save_array(file, unit(network.run(lookout.pictures(rows, pool))).astype(np.float16))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.nn.narrow import LARGE
 from nadirfix.output import atomic_file
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ Floats = NDArray[np.float32]
 _SMALLEST = 1024
 #: What whole numbers, their factors, and the numbers between are called, after the weights they make.
 _WHOLE, _FACTOR, _WIDE = ".whole", ".factor", ".wide"
-#: Those below keep half precision, as in the file to train on (``nn.start``): both must say the same.
-_LARGE = 4096
 #: Half precision ends at 65504.
 _LARGEST = 6e4
 
@@ -113,7 +112,7 @@ def _in_bytes(graph: onnx.GraphProto, weights: onnx.TensorProto) -> list[onnx.No
     from onnx import TensorProto, helper, numpy_helper
 
     name, wide = weights.name, numpy_helper.to_array(weights)
-    if wide.ndim < 2 or wide.size < _LARGE:
+    if wide.ndim < 2 or wide.size < LARGE:
         return [_narrow(weights)]
     whole, factor = min((_rounded(wide, axis) for axis in (0, -1)), key=lambda w: _lost(wide, *w))
     graph.initializer.append(numpy_helper.from_array(factor, name + _FACTOR))

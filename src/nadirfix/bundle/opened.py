@@ -40,6 +40,8 @@ __all__ = ["Bundle"]
 
 #: About so many crops of a photo are described where its whole frame votes.
 _CROPS = 32
+#: About so many pictures go through the matcher for a photo: itself at two sizes, and views of the map.
+_LOOKS = 8
 #: Crops of a photo that are described at a time.
 _TOGETHER = 4
 
@@ -239,7 +241,8 @@ class Bundle:
     def _matcher_network(self) -> Network | None:
         if self.matcher_name != "xfeat":
             return None
-        return load_fastest(self.network_files(parts.MATCHER), threads=self.threads)
+        looks = self.photos and self.photos * _LOOKS
+        return load_fastest(self.network_files(parts.MATCHER), threads=self.threads, looks=looks)
 
     def network_files(self, name: str) -> NetworkFiles:
         """A network's file, the same in eight bits where the bundle has it, and a name for both."""

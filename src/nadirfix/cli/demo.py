@@ -123,6 +123,7 @@ def _setting(plan: _Plan) -> dict[str, Any]:
         "camera": _CAMERA.spec,
         "recipe": plan.recipe.name,
         "trained": plan.train,
+        "fit_views": plan.recipe.fit.views,
     }
 
 

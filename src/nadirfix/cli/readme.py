@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nadirfix.errors import InputError
+from nadirfix.options_frame import FitOptions
 from nadirfix.output import atomic_file
 
 __all__ = ["figures_block", "put_block"]
@@ -56,8 +57,16 @@ def _what(setting: Mapping[str, Any]) -> str:
         f"{setting['photos']} photos of the newer date from {heights}, on a map of the older date,"
         f" {side} × {side} km (seed {setting['seed']});"
         f" camera `{setting['camera']}`, recipe `{setting['recipe']}`,"
-        f" {'trained on the map' if setting['trained'] else 'nothing trained'}:"
+        f" {_made(setting)}:"
     )
+
+
+def _made(setting: Mapping[str, Any]) -> str:
+    if setting["trained"]:
+        return "trained on the map"
+    usual = FitOptions().views
+    fewer = f" ({usual} are usual)" if setting["fit_views"] != usual else ""
+    return f"nothing trained, altitude classes fitted to {setting['fit_views']} views of the map{fewer}"
 
 
 def _altitude(told: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Embedders to start from: whole ones, encoder and aggregator, shipped with the package or given as a file.
 
-A shipped embedder was trained by a command in this repository on the procedural world; its file says which.
+Each file says what its embedder learned from, and under which licence: those of the tiny recipe from the
+procedural world alone, those of the standard recipe from real places as well (docs/model-card.md).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from nadirfix.errors import WeightsError
 from nadirfix.nn.embedder import Embedder
+from nadirfix.nn.narrow import LARGE
 from nadirfix.nn.weights import WeightsRecord
 from nadirfix.output import atomic_file
 
@@ -23,8 +25,6 @@ __all__ = ["embedder_says", "save_embedder", "start_embedder"]
 _SHIPPED = "nadirfix.weights"
 #: Beside a tensor in eight bits lies one of this ending: what each of its rows is multiplied by.
 _FACTOR = ":factor"
-#: Smaller tensors keep their digits: there is nothing to gain.
-_LARGE = 4096
 
 
 def start_embedder(embedder: Embedder, start: str, record: WeightsRecord) -> WeightsRecord:
@@ -55,10 +55,13 @@ def embedder_says(path: Path) -> dict[str, str]:
 
 
 def _narrowed(name: str, value: Tensor, *, eight_bits: bool) -> dict[str, Tensor]:
-    """A tensor as it is stored: half precision, or eight bits with a factor for each row."""
-    if not value.is_floating_point():
+    """A tensor as it is stored: half precision, or eight bits with a factor for each row.
+
+    Small ones stay as they are: a variance can be larger than half precision holds, and they cost nothing.
+    """
+    if not value.is_floating_point() or value.numel() < LARGE:
         return {name: value}
-    if not (eight_bits and value.dim() > 1 and value.numel() >= _LARGE):
+    if not (eight_bits and value.dim() > 1):
         return {name: value.half()}
     rows = value.float().flatten(1)
     factor = rows.abs().amax(dim=1).clamp(min=1e-12) / 127
@@ -83,11 +86,13 @@ def _own(embedder: Embedder) -> dict[str, Tensor]:
 
 
 def _bytes(start: str) -> bytes:
-    if start.endswith(".safetensors"):
+    if start.endswith((".safetensors", ".onnx")):
         path = Path(start).expanduser()
-        if path.is_file():
-            return path.read_bytes()
-        raise _missing(start, "there is no such file")
+        if not path.is_file():
+            raise _missing(start, "there is no such file")
+        if start.endswith(".onnx"):
+            raise _only_runs(start)
+        return path.read_bytes()
     resource = files(_SHIPPED) / f"{start}.safetensors"
     if not resource.is_file():
         raise _missing(start, "the package ships no such embedder")
@@ -116,6 +121,9 @@ def _fill(embedder: Embedder, tensors: dict[str, Tensor], start: str) -> None:
     ]
     if wrong:
         raise _misfit(start, f"{len(wrong)} of {len(wanted)} tensors, such as {min(wrong)}")
+    endless = [name for name, value in tensors.items() if not bool(value.isfinite().all())]
+    if endless:
+        raise _misfit(start, f"values that are no numbers in {len(endless)} tensors, such as {min(endless)}")
     embedder.load_state_dict({k: v.to(wanted[k].dtype) for k, v in tensors.items()}, strict=False)
 
 
@@ -124,7 +132,18 @@ def _missing(start: str, seen: str) -> WeightsError:
         "weights.missing",
         "the embedder to start from is not here",
         seen=f"{start}: {seen}",
-        do='give the path of a .safetensors file, a shipped name, or start = "" to do without',
+        do='give the path of a .safetensors file, a shipped name, or start = "" to do without; an .onnx file '
+        "serves only where nothing is trained",
+    )
+
+
+def _only_runs(start: str) -> WeightsError:
+    """An ONNX file that was not taken as it is: for training, or because it is of another network."""
+    return WeightsError(
+        "weights.mismatch",
+        "a network that is ready to run is nothing to train from, and this one is not the recipe's",
+        seen=start,
+        do="build without --train with the very settings it was made with, or start from a .safetensors file",
     )
 
 

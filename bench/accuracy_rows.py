@@ -1,0 +1,107 @@
+"""The accuracy page on one change at a time, and what settings were chosen by; what was not run is absent."""
+
+from __future__ import annotations
+
+from accuracy_tables import Result, has, percent, result, source, table
+from rows_known import ROWS, SETS, TRIALS
+
+PLACES = {"mine": "mine", "town": "town", "desert": "desert (same date)", "campus": "campus (same date)"}
+ALTITUDE = {name: ROWS[name].said for name in SETS["altitude"]}
+PLACE = {name: ROWS[name].said for name in SETS["place"]}
+TRIED = {name: row.said for name, row in TRIALS.items()}
+
+
+def found(rows: dict[str, str]) -> list[tuple[str, str, Result]]:
+    """Place, row and result of every row that was run."""
+    return [
+        (place, row, result(f"rows_{place}_{row}")["results"])
+        for place in PLACES
+        for row in rows
+        if has(f"rows_{place}_{row}")
+    ]
+
+
+def changes() -> str:
+    """Empty until somebody has measured it."""
+    high, low = found(ALTITUDE), found(PLACE)
+    if not high and not low:
+        return ""
+    parts = [head(high + low), altitude_rows(high), place_rows(low), trials(), origin(high + low)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def head(told: list[tuple[str, str, Result]]) -> str:
+    steps = {row: one["settings"]["steps"] for _, row, one in told}
+    some = ", ".join(
+        f"{', '.join(map(str, sorted({n for row, n in steps.items() if row in kind})))} steps for {name}"
+        for kind, name in ((ALTITUDE, "altitude rows"), (PLACE, "place rows"))
+        if any(row in kind for row in steps)
+    )
+    batch = ", ".join(map(str, sorted({one["settings"]["batch"] for _, _, one in told})))
+    return f"""### One change at a time
+
+The same method on fixed views, one thing changed in each row, one seed, one short equal budget in steps
+({some}; {batch} pictures each): these say what choices are worth against each other, and all are worse than a
+longer training. No row starts from other places. Random starts are shown as such: ImageNet weights of
+EfficientNet-B5 could not be had, so that row shows the start, not the encoder."""
+
+
+def altitude_rows(told: list[tuple[str, str, Result]]) -> str:
+    heads = ["altitude", "", "best class", "in per cent", "within 25 m", "50 m", "100 m", "all classes"]
+    heads += ["own date, held out"]
+    rows: list[list[object]] = []
+    for place, row, one in told:
+        a = one["altitude"]
+        shares = [percent(a[f"hard_within_{d}_m"]) for d in (25, 50, 100)]
+        hard = [f"{a['hard_m']:.1f} m", percent(a["hard_percent"])]
+        rows.append([PLACES[place], ALTITUDE[row], *hard, *shares,
+                     f"{a['soft_m']:.1f} m", f"{a['held_out_e_avg_m']:.1f} m"])  # fmt: skip
+    return table(heads, rows) if rows else ""
+
+
+def place_rows(told: list[tuple[str, str, Result]]) -> str:
+    heads = [
+        "places, true altitude",
+        "",
+        "R@1 / R@5, three cells",
+        "WCE within 100 m",
+        "R@1 / R@5, all cells",
+    ]
+    heads += ["all, one heading", "R@1, no altitude", "right cell among three"]
+    rows: list[list[object]] = []
+    for place, row, one in told:
+        true, none = one["place_true_altitude"], one["place_none_altitude"]
+        three = true.get("three_cells")
+        narrow = [recall(three), percent(three["wce_100"])] if three else ["", ""]
+        bare = none.get("three_cells", none["all_cells"])
+        cell = percent(true["cell_in_top3"]) if three else ""
+        wide = [recall(true["all_cells"]), recall(true["all_cells_north"]), f"{bare['r1']:.1f}"]
+        rows.append([PLACES[place], PLACE[row], *narrow, *wide, cell])
+    return table(heads, rows) if rows else ""
+
+
+def recall(told: Result) -> str:
+    return f"{told['r1']:.1f} / {told['r5']:.1f}"
+
+
+def trials() -> str:
+    """What the settings of the headline were chosen by."""
+    told = found(TRIED)
+    if not told:
+        return ""
+    rows: list[list[object]] = []
+    for place, row, one in told:
+        high, low = one.get("altitude"), one.get("place_true_altitude")
+        off = f"{high['hard_m']:.1f} m / {high['soft_m']:.1f} m" if high else ""
+        near = recall(low["three_cells"]) if low else ""
+        rows.append([PLACES[place], TRIED[row], one["photos"], off, near])
+    heads = ["other date, views of our own", "", "photos", "altitude off, best class / all", "R@1 / R@5"]
+    return f"""Changes that training views go through were chosen on views drawn with a seed of our own, each
+place by what was best on the *other* one, never on the fixed views:
+
+{table(heads, rows)}"""
+
+
+def origin(told: list[tuple[str, str, Result]]) -> str:
+    place, row, _ = told[0]
+    return source(f"rows_{place}_{row}", f"bench/rows.py --place {place} --rows all …")

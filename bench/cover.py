@@ -1,0 +1,83 @@
+"""What grows where the fixed views look, as the map shows it: forest, or open ground.
+
+python bench/cover.py --data DIR --place mine
+
+Forest is where more than half of the ground in the frame is green and rough on the map, by a rule that was
+fixed before anything was measured. The photos themselves are not looked at. Writes
+bench/results/cover_PLACE.csv and .json; the accuracy page splits its tables by them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections import Counter
+from pathlib import Path
+from typing import Protocol
+
+import cv2
+import numpy as np
+from record import RESULTS, record
+
+from nadirfix.camera import DEFAULT_CAMERA, Camera
+from nadirfix.geo.geomap import GeoMap
+from nadirfix.geo.render import Rendered
+from nadirfix.manifest import read_views
+from nadirfix.types import View
+
+CAMERA = DEFAULT_CAMERA
+#: Forest: more than half of the frame's ground is green (excess green over brightness) and rough (deviation
+#: of brightness, in grey levels, over so many metres), as the map shows it at a metre a pixel.
+GREEN, ROUGH_LEVELS, ROUGH_M, FOREST_SHARE = 0.05, 8.0, 7, 0.5
+MAPS = {"mine": "mine_2020-01.tif", "town": "town_clear.tif", "desert": "desert.tif", "campus": "campus.tif"}
+
+
+class Shown(Protocol):
+    """A map, however it is kept."""
+
+    def render(self, view: View, camera: Camera, size: tuple[int, int] | None = None) -> Rendered: ...
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--data", type=Path, required=True)
+    options.add_argument("--place", choices=list(MAPS), required=True)
+    given = options.parse_args()
+    views = read_views(given.data / f"{given.place}_views.csv")
+    with GeoMap.open(given.data / MAPS[given.place]) as ground:
+        shares = [wooded_share(ground, view) for view in views]
+    rule = {"green": GREEN, "rough_levels": ROUGH_LEVELS, "rough_m": ROUGH_M, "forest_share": FOREST_SHARE}
+    counted = Counter(named(share) for share in shares)
+    told = {"place": given.place, "views": len(views), "rule": rule, "seed": None, **counted}
+    print(f"wrote {record(f'cover_{given.place}', told)}: {dict(counted)}")
+    with (RESULTS / f"cover_{given.place}.csv").open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(["photo", "altitude_m", "wooded_share", "cover"])
+        rows = enumerate(zip(views, shares, strict=True))
+        out.writerows([i, f"{v.altitude_m:.1f}", f"{share:.3f}", named(share)] for i, (v, share) in rows)
+
+
+def cover(ground: Shown, truth: View) -> str:
+    """What the map shows where a photo was taken: forest, or open ground."""
+    return named(wooded_share(ground, truth))
+
+
+def named(share: float) -> str:
+    return "forest" if share > FOREST_SHARE else "open"
+
+
+def wooded_share(ground: Shown, truth: View) -> float:
+    """How much of the ground in the frame is green and rough."""
+    side_m = [round(side) for side in CAMERA.footprint_m(truth.altitude_m)]
+    seen = ground.render(truth, CAMERA, (side_m[0], side_m[1]))
+    colour = seen.pixels.astype(np.float32)
+    green = (2 * colour[..., 1] - colour[..., 0] - colour[..., 2]) / np.maximum(colour.sum(-1), 1)
+    light = colour.mean(-1)
+    mean, square = (cv2.blur(x, (ROUGH_M, ROUGH_M)) for x in (light, light**2))
+    rough = np.sqrt(np.maximum(square - mean**2, 0))
+    wooded = (green > GREEN) & (rough > ROUGH_LEVELS)
+    return float(wooded[seen.valid > 0].mean())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""The rows of the accuracy page that need a training run of their own, and trials to choose settings by.
+
+The first row of each kind is what the others differ from by one thing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nadirfix.options import BinOptions, HeadOptions
+
+USUAL_BINS, USUAL_HEAD = BinOptions(), HeadOptions()
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a row trains, and what it changes."""
+
+    trains: str  # altitude, place, or contrast: places without cells
+    said: str
+    bins: BinOptions = USUAL_BINS
+    head: HeadOptions = USUAL_HEAD
+    input: str = "spectrum"
+    encoder: str = "resnet50-stage3"
+    start: str = "ImageNet"  # or random, or other places
+    changes: str = "usual"
+    imprint: int = 0
+    views: str = "fixed"
+
+
+def altitude(said: str, **more) -> Row:
+    return Row("altitude", said, **more)
+
+
+def place(said: str, **more) -> Row:
+    return Row("place", said, **more)
+
+
+ROWS: dict[str, Row] = {
+    "bins50": altitude("spectrum, bins of 50 m, ImageNet"),
+    "bins25": altitude("bins of 25 m", bins=BinOptions(width_m=25.0)),
+    "bins75": altitude("bins of 75 m", bins=BinOptions(width_m=75.0)),
+    "bins100": altitude("bins of 100 m", bins=BinOptions(width_m=100.0)),
+    "variable": altitude("variable bins", bins=BinOptions(kind="variable")),
+    "pixels": altitude("pixels, no spectrum", input="pixels"),
+    "altitude-random": altitude("random start", start="random"),
+    "qamc": place("QAMC, ResNet-50 to stage 3, ImageNet"),
+    "aamc": place("AAMC", head=HeadOptions(kind="aamc")),
+    "ce": place("CE", head=HeadOptions(kind="ce")),
+    "contrastive": Row("contrast", "contrastive, no cells"),
+    "place-random": place("random start", start="random"),
+    "b5": place("EfficientNet-B5, random start", encoder="efficientnet-b5", start="random"),
+}
+TRIALS: dict[str, Row] = {
+    "try-altitude-usual": altitude("altitude, usual changes", start="other places", views="own"),
+    "try-altitude-soft": altitude("altitude, softened", start="other places", changes="soft", views="own"),
+    "try-altitude-hazy": altitude("altitude, more haze", start="other places", changes="hazy", views="own"),
+    "try-altitude-wide": altitude(
+        "altitude, wide changes", start="other places", changes="wide", views="own"
+    ),
+    "try-place-usual": place("places, usual changes", views="own"),
+    "try-place-soft": place("places, changes of many places", changes="soft", views="own"),
+    "try-place-hazy": place("places, more haze", changes="hazy", views="own"),
+    "try-place-wide": place("places, wide changes", changes="wide", views="own"),
+    "try-place-imprint": place("places, wide changes, imprinted", changes="wide", imprint=6, views="own"),
+}
+KNOWN = ROWS | TRIALS
+SETS = {
+    "all": list(ROWS), "trials": list(TRIALS),
+    "altitude": [name for name, row in ROWS.items() if row.trains == "altitude"],
+    "place": [name for name, row in ROWS.items() if row.trains != "altitude"],
+}  # fmt: skip

@@ -1,0 +1,98 @@
+"""What a place network trained on one map finds on it: references, cells, and how near the answers come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from shots import CHUNK, Row, half, placed, summary
+
+from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
+from nadirfix.geo.grid import Grid
+from nadirfix.geo.texture import Texture
+from nadirfix.nn.ground import Ground
+from nadirfix.nn.mixvpr import descriptor
+from nadirfix.nn.render import DeviceTexture
+from nadirfix.nn.views import Views
+from nadirfix.options import Recipe
+from nadirfix.place.classify import CellVoter
+from nadirfix.place.train import TrainedPlace
+from nadirfix.place.views import lattice_places
+
+CELLS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The references of a map: what each looks like, and where it was seen from."""
+
+    looks: torch.Tensor
+    views: Views
+    cells: np.ndarray
+    epsg: int
+
+
+@torch.no_grad()
+def describe_references(source: DeviceTexture, network, grid: Grid, recipe: Recipe) -> Known:
+    """Every reference of the recipe, described by the network."""
+    views, options, found = reference_views(source.texture, recipe), recipe.place_network, []
+    size = (options.width_px, options.height_px)
+    with half(str(source.device)):
+        for start in range(0, len(views), CHUNK):
+            some = views.take(slice(start, start + CHUNK))
+            pixels, _ = source.render(some, recipe.camera, size, reduced=True)
+            found.append(network.describe(pixels).float())
+    return Known(torch.cat(found), views, grid.cells_of(views.east_m, views.north_m), source.texture.epsg)
+
+
+def reference_views(texture: Texture, recipe: Recipe) -> Views:
+    references = recipe.references
+    east, north = lattice_places(texture.bounds, references.stride_m)
+    turns = np.arange(references.headings) * 360.0 / references.headings
+    e, n, h = np.repeat(east, len(turns)), np.repeat(north, len(turns)), np.tile(turns, len(east))
+    altitude_m = canonical_altitude_m(references, AltitudeBins.from_options(recipe.bins))
+    views = Views.level(e, n, np.full(len(e), altitude_m), h)
+    return views.take(Ground(texture).valid_share(views, recipe.camera) >= references.valid_share)
+
+
+@torch.no_grad()
+def recalled(
+    raw: torch.Tensor, views: Views, known: Known, cells: np.ndarray | None
+) -> tuple[dict, list[Row]]:
+    """Recall and the weighted coordinate among all references and those that look north alone.
+
+    Where the likeliest cells are given, also in those alone; the rows are of the narrowest search with all
+    headings.
+    """
+    alike = descriptor(raw) @ known.looks.T
+    north = np.tile(known.views.heading_deg == 0, (len(raw), 1))
+    searched = {"all_cells": None, "all_cells_north": north}
+    if cells is not None:
+        inside = (known.cells[None, None] == cells[:, :CELLS, None]).all(-1).any(1)
+        searched |= {"three_cells": inside, "three_cells_north": inside & north}
+    rows = {}
+    for way, which in searched.items():
+        rows[way] = placed(among(alike, which), known.views, views, known.epsg)
+    return {way: summary(found) for way, found in rows.items()}, rows.get("three_cells", rows["all_cells"])
+
+
+def among(alike: torch.Tensor, which: np.ndarray | None) -> torch.Tensor:
+    """The same likeness with all other references out of reach."""
+    if which is None:
+        return alike
+    return alike.masked_fill(~torch.from_numpy(np.ascontiguousarray(which)).to(alike.device), -9.0)
+
+
+def top_cells(place: TrainedPlace, raw: torch.Tensor, recipe: Recipe) -> np.ndarray:
+    """The five likeliest cells of every view, ranked as ``locate`` ranks them."""
+    prototypes = [p.detach().float().cpu().numpy() for p in place.network.heads.prototypes]
+    voter = CellVoter(prototypes, place.order, recipe.head)
+    return np.stack([voter.top(row, 5).cells for row in raw.float().cpu().numpy()])
+
+
+def named_rightly(cells: np.ndarray, views: Views, grid: Grid) -> dict[str, float]:
+    """How often the true cell is the likeliest, and among the three likeliest."""
+    right = (cells == grid.cells_of(views.east_m, views.north_m)[:, None]).all(2)
+    found = {"cell_accuracy": right[:, 0], "cell_in_top3": right[:, :CELLS].any(1)}
+    return {name: round(100 * float(flags.mean()), 1) for name, flags in found.items()}

@@ -1,0 +1,7 @@
+"""Which weights are stored in eight bits: the same ones in every file of a network."""
+
+__all__ = ["LARGE"]
+
+#: Matrices with fewer numbers keep half precision: there is nothing to gain. What is trained on
+#: (``nn.start``) must say what is run (``bundle.halve``), so that both ask here.
+LARGE = 4096
