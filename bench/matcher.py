@@ -61,7 +61,7 @@ def main() -> None:
     maps = load_maps(given)
     taught = {n: m for n, m in maps.items() if n not in given.leave_out and not n.startswith("world2")}
     network, told = learned(taught, given)
-    for name in given.measure or [n for n in maps if n not in taught]:
+    for name in [n for n in maps if n in given.measure or (not given.measure and n not in taught)]:
         told[name] = {"taught": name in taught, **compared(name, maps[name], network, given)}
         print(name, json.dumps(told[name]), flush=True)
     settings = {k: v for k, v in vars(given).items() if isinstance(v, int | float | str | list)}
@@ -79,12 +79,12 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--name", default="own")
     options.add_argument("--out", type=Path, default=Path("out"))
     options.add_argument("--seconds", type=float, default=300.0)
-    options.add_argument("--batch", type=int, default=32)
+    options.add_argument("--batch", type=int, default=64)
     options.add_argument("--parts", type=int, default=4, help="places that share a batch")
     options.add_argument("--real-share", type=float, default=0.6)
     options.add_argument("--side", type=int, default=PairOptions().side_px)
     options.add_argument("--settle", type=int, default=0, help="pixels by which two dates may lie apart")
-    options.add_argument("--rate", type=float, default=1.5e-3)
+    options.add_argument("--rate", type=float, default=2e-3)
     options.add_argument("--weights", type=Path, help="to begin with, or to export")
     options.add_argument("--export", type=Path)
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
