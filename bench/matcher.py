@@ -75,6 +75,9 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--leave-out", nargs="*", default=[])
     options.add_argument("--measure", nargs="*", default=[])
     options.add_argument("--photos", type=int, default=150, help="measured on each place")
+    options.add_argument(
+        "--likeness", type=float, nargs="+", default=[0.0, 0.7], help="tried with our matcher"
+    )
     options.add_argument("--xfeat", type=Path, help="the matcher of any bundle, to stand beside")
     options.add_argument("--name", default="own")
     options.add_argument("--out", type=Path, default=Path("out"))
@@ -191,9 +194,10 @@ class TorchNetwork:
 def compared(name: str, dates: list[ViewSource], network: PointNetwork, given: argparse.Namespace) -> dict:
     """The same photos placed with our matcher and with XFeat."""
     features = VerifyOptions().features
-    matchers = {"own": XFeatDetector(TorchNetwork(network, given.device), features)}
+    own = XFeatDetector(TorchNetwork(network, given.device), features)
+    matchers = {f"own_{likeness:g}": (own, likeness) for likeness in given.likeness}
     if given.xfeat:
-        matchers["xfeat"] = XFeatDetector(load_network(given.xfeat), features)
+        matchers["xfeat"] = XFeatDetector(load_network(given.xfeat), features), VerifyOptions().min_likeness
     between_m = MEASURED.get(name, MEASURED["world"])
     old, new = dates[0].texture, dates[-1].texture
     return weighed(old, new, matchers, between_m=between_m, count=given.photos)
