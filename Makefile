@@ -12,8 +12,8 @@ NPM := npm --prefix web --loglevel=error
 HELPERS := bench/record.py bench/plain.py bench/accuracy_tables.py \
   bench/accuracy_networks.py bench/accuracy_fixes.py bench/shots.py bench/weigh.py \
   bench/gpu_path.py bench/gpu_clock.py bench/gpu_decode.py bench/gpu_verify.py
-STUDIES := bench/apart.py bench/described.py bench/eight_bits.py bench/ground.py bench/places.py bench/pretrain.py \
-  bench/published.py bench/ship.py bench/stages.py bench/worlds.py
+STUDIES := bench/apart.py bench/described.py bench/eight_bits.py bench/ground.py bench/matcher.py bench/matcher_weigh.py \
+  bench/places.py bench/pretrain.py bench/published.py bench/ship.py bench/stages.py bench/worlds.py
 PAGES := bench/accuracy.py
 BENCHES := $(filter-out $(HELPERS) $(STUDIES) $(PAGES),$(wildcard bench/*.py)) $(PAGES)
 

@@ -2,7 +2,7 @@
 
 python bench/worlds.py --out WORLDS --count 12
 python bench/matcher.py --real DIR --worlds WORLDS --leave-out mine --xfeat matcher.onnx --out DIR
-python bench/matcher.py --weights FILE.safetensors --export FILE.onnx
+python bench/matcher.py --weights FILE.safetensors --export --name own --out DIR
 
 ``--real`` holds textures NAME_old.ntx and NAME_new.ntx (or NAME.ntx where there is one date), ``--worlds``
 what bench/worlds.py made. ``--xfeat`` is the matcher of any bundle. Measured by bench/matcher_weigh.py with
@@ -51,13 +51,9 @@ SIDE_STEP_PX = 32
 
 def main() -> None:
     given = arguments()
-    if given.export:
-        network = PointNetwork()
-        load_points(network, given.weights)
-        export_network(network, given.export, input_shape=(1, 256, 320), side_step_px=SIDE_STEP_PX)
-        print(f"{given.export}: {given.export.stat().st_size} bytes")
-        return
     given.out.mkdir(parents=True, exist_ok=True)
+    if given.export:
+        return exported(given)
     maps = load_maps(given)
     taught = {n: m for n, m in maps.items() if n not in given.leave_out and not n.startswith("world2")}
     network, told = learned(taught, given)
@@ -66,6 +62,13 @@ def main() -> None:
         print(name, json.dumps(told[name]), flush=True)
     settings = {k: v for k, v in vars(given).items() if isinstance(v, int | float | str | list)}
     print(record(f"matcher_{given.name}", {"settings": settings, **commit(), **told}, given.out))
+
+
+def exported(given: argparse.Namespace) -> None:
+    network, path = PointNetwork(), given.out / f"{given.name}.onnx"
+    load_points(network, given.weights)
+    export_network(network, path, input_shape=(1, 256, 320), side_step_px=SIDE_STEP_PX)
+    print(f"{path}: {path.stat().st_size} bytes")
 
 
 def arguments() -> argparse.Namespace:
@@ -80,7 +83,7 @@ def arguments() -> argparse.Namespace:
     )
     options.add_argument("--xfeat", type=Path, help="the matcher of any bundle, to stand beside")
     options.add_argument("--name", default="own")
-    options.add_argument("--out", type=Path, default=Path("out"))
+    options.add_argument("--out", type=Path, required=True)
     options.add_argument("--seconds", type=float, default=300.0)
     options.add_argument("--batch", type=int, default=64)
     options.add_argument("--parts", type=int, default=4, help="places that share a batch")
@@ -89,7 +92,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--settle", type=int, default=0, help="pixels by which two dates may lie apart")
     options.add_argument("--rate", type=float, default=2e-3)
     options.add_argument("--weights", type=Path, help="to begin with, or to export")
-    options.add_argument("--export", type=Path)
+    options.add_argument("--export", action="store_true", help="weights as ONNX; nothing is trained")
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--seed", type=int, default=0)
     return options.parse_args()
