@@ -53,7 +53,12 @@ def main() -> None:
     given = arguments()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.export:
-        return exported(given)
+        exported(given)
+    else:
+        learned_and_compared(given)
+
+
+def learned_and_compared(given: argparse.Namespace) -> None:
     maps = load_maps(given)
     taught = {n: m for n, m in maps.items() if n not in given.leave_out and not n.startswith("world2")}
     network, told = learned(taught, given)
