@@ -13,7 +13,7 @@ from accuracy_cover import where
 from accuracy_fixes import bands, foreign, stages, verified
 from accuracy_networks import networks
 from accuracy_published import older, published
-from accuracy_rows import changes
+from accuracy_rows import changes, missing
 from accuracy_tables import percent, result, source, table
 from accuracy_unseen import retrieval
 from record import RESULTS
@@ -36,7 +36,7 @@ def main() -> None:
 
 def page() -> str:
     parts = [HEAD, verified(), bands(), where(), foreign(), stages(), retrieval(), published(), changes()]
-    parts += [older(), networks(), matching(), REST]
+    parts += [older(), networks(), matching(), rest()]
     texts = [text for part in parts if part for text in part.strip().split("\n\n")]
     return "\n\n".join(filled(text) for text in texts) + "\n"
 
@@ -105,10 +105,13 @@ these settings have never met. Confidence and radius were calibrated on worlds, 
 the floor under the radius, 1 m, on other views of the mine, after the fixed views had shown that one is
 needed ([ADR 28](adr/0028-what-a-radius-can-know.md))."""
 
-REST = """## Not measured
 
-The whole chain on the desert and the campus; real flights. The constants behind
-confidence and radius are provisional."""
+def rest() -> str:
+    """What the page does not say."""
+    return f"""## Not measured
+
+{missing()} The whole chain on the desert and the campus; real flights. The constants behind confidence and
+radius are provisional."""
 
 
 if __name__ == "__main__":

@@ -30,6 +30,14 @@ def changes() -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def missing() -> str:
+    """Rows that nobody has run on any place."""
+    ran = {row for _, row, _ in found(ALTITUDE | PLACE)}
+    absent = [f"{said} (`{row}`)" for row, said in (ALTITUDE | PLACE).items() if row not in ran]
+    tried = "" if found(TRIED) else " No trial of settings (`--rows trials`) either."
+    return f"Of `bench/rows.py`: {'; '.join(absent)}.{tried}" if absent else ""
+
+
 def head(told: list[tuple[str, str, Result]]) -> str:
     steps = {row: one["settings"]["steps"] for _, row, one in told}
     some = ", ".join(
@@ -41,8 +49,7 @@ def head(told: list[tuple[str, str, Result]]) -> str:
     return f"""### One change at a time
 
 The same method on fixed views, one thing changed in each row, one seed, one short equal budget in steps
-({some}; {batch} pictures each): these say what choices are worth against each other, and all are worse than a
-longer training. No row starts from other places. Random starts are shown as such: ImageNet weights of
+({some}; {batch} pictures each): these say what choices are worth against each other. No row starts from other places. Random starts are shown as such: ImageNet weights of
 EfficientNet-B5 could not be had, so that row shows the start, not the encoder."""
 
 
