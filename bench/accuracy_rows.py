@@ -49,8 +49,9 @@ def head(told: list[tuple[str, str, Result]]) -> str:
     return f"""### One change at a time
 
 The same method on fixed views, one thing changed in each row, one seed, one short equal budget in steps
-({some}; {batch} pictures each): these say what choices are worth against each other. No row starts from other places. Random starts are shown as such: ImageNet weights of
-EfficientNet-B5 could not be had, so that row shows the start, not the encoder."""
+({some}; {batch} pictures each): these say what choices are worth against each
+other. No row starts from other places. Random starts are shown as such: ImageNet weights of EfficientNet-B5
+could not be had, so that row shows the start, not the encoder."""
 
 
 def altitude_rows(told: list[tuple[str, str, Result]]) -> str:
