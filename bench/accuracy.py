@@ -10,7 +10,7 @@ import argparse
 import textwrap
 
 from accuracy_cover import where
-from accuracy_fixes import bands, foreign, stages, verified
+from accuracy_fixes import bands, foreign, refused, stages, verified
 from accuracy_networks import networks
 from accuracy_published import older, published
 from accuracy_rows import changes, missing
@@ -35,8 +35,8 @@ def main() -> None:
 
 
 def page() -> str:
-    parts = [HEAD, verified(), bands(), where(), foreign(), stages(), retrieval(), published(), changes()]
-    parts += [older(), networks(), matching(), rest()]
+    parts = [HEAD, verified(), bands(), where(), foreign(), refused(), stages(), retrieval(), published()]
+    parts += [changes(), older(), networks(), matching(), rest()]
     texts = [text for part in parts if part for text in part.strip().split("\n\n")]
     return "\n\n".join(filled(text) for text in texts) + "\n"
 
@@ -101,17 +101,16 @@ are of another date than the map, except where a heading says otherwise.
 
 What was chosen where: no setting was tried on the fixed views. How far descriptors are whitened and how the
 frame votes and is asked were chosen on *other* views of the mine and the town, so the mine is not a place
-these settings have never met. Confidence and radius were calibrated on worlds, the desert and the campus;
-the floor under the radius, 1 m, on other views of the mine, after the fixed views had shown that one is
-needed ([ADR 28](adr/0028-what-a-radius-can-know.md))."""
+these settings have never met. Confidence was calibrated on worlds, the desert and the campus, the radius on
+those and on other views of the mine; that a radius from residuals alone is too small was seen on the fixed
+views ([ADR 28](adr/0028-what-a-radius-can-know.md), [ADR 35](adr/0035-where-nothing-agrees.md))."""
 
 
 def rest() -> str:
     """What the page does not say."""
     return f"""## Not measured
 
-{missing()} The whole chain on the desert and the campus; real flights. The constants behind confidence and
-radius are provisional."""
+{missing()} The whole chain on the desert and the campus; real flights."""
 
 
 if __name__ == "__main__":

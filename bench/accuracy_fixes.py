@@ -30,7 +30,7 @@ def verified() -> str:
     said = "\n\n".join(in_words(place, found) for place, found in told.items())
     return f"""## The whole chain, from the photo alone
 
-Every second of the 400 fixed views of each place, the true altitude withheld. Nothing was trained on either
+{spoken({told[place]["photos"] for place in told})}, the true altitude withheld. Nothing was trained on either
 map ({made}). Descriptors are whitened on the map's own references; XFeat. Shares are of all photos; "wrong"
 is an answer more than 100 m off; the median is that of the answers. In which order altitudes and crops are
 asked, and how coarse the first look is, was chosen on other views of the mine.
@@ -38,6 +38,17 @@ asked, and how coarse the first look is, was chosen on other views of the mine.
 {table(heads, rows)}
 
 {said}"""
+
+
+def spoken(counts: set[int]) -> str:
+    """Which of the 400 fixed views were asked."""
+    if counts == {400}:
+        return "All 400 fixed views of each place"
+    return (
+        "Every second of the 400 fixed views of each place"
+        if counts == {200}
+        else "Fixed views of each place"
+    )
 
 
 def chain_rows(place: str, told: Result) -> list[list[object]]:
@@ -55,7 +66,8 @@ def chain_rows(place: str, told: Result) -> list[list[object]]:
 
 def in_words(place: str, told: Result) -> str:
     radius, cost = told["radius95"], told["cost_ratio"]
-    command = f"bench/verify.py --bundle {place}.nadir --manifest … --name {place} --count 200"
+    some = "" if told["photos"] == 400 else f" --count {told['photos']}"
+    command = f"bench/verify.py --bundle {place}.nadir --manifest … --name {place}{some}"
     return f"""On the {place} heading is {told["heading_error_deg"]:.2f}° and altitude
 {told["altitude_error_percent"]:.2f} % off in the median. The 95 % radius holds {radius["coverage"]:.1f} % of
 the truths and is {radius["median_m"]:.1f} m in the median{width(radius["coverage"])}. A verified answer costs
@@ -77,6 +89,44 @@ def foreign() -> str:
 {told["photos"]} photos of the town, held against the mine: {percent(told["answered_percent"])} got an answer.
 
 {source("verify_mine_foreign", "bench/verify.py --bundle mine.nadir --manifest town … --foreign")}"""
+
+
+def refused() -> str:
+    """Water and closed forest; empty until somebody has measured it."""
+    named = {name: result(f"refuse_{name}")["results"] for name in REFUSED if has(f"refuse_{name}")}
+    if not named:
+        return ""
+    rows = [
+        [REFUSED[name].get(ground, ground), n["photos"], n["answered"], n["wrong"]]
+        for name, told in named.items()
+        for ground, n in told["grounds"].items()
+    ]
+    low, high = next(iter(named.values()))["altitude_m"]
+    sources = "\n\n".join(source(f"refuse_{name}", REFUSE_COMMANDS[name]) for name in named)
+    return f"""### Water and closed forest
+
+Photos from {low:.0f} to {high:.0f} m that show nothing else, of another date than the map. Waves, and crowns
+that were drawn anew, have nothing in common with the map: there every answer would be a guess. Crowns that
+are the same under another sun may rightly be found. On the mine closed forest is where at least four fifths
+of the frame are green and rough on the map, by the rule of `bench/refuse.py`; places were drawn at random.
+
+{table(["ground", "photos", "answered", "wrong"], rows)}
+
+{sources}"""
+
+
+REFUSED = {
+    "world": {
+        "water": "world, a lake",
+        "forest, other crowns": "world, closed forest, its crowns drawn anew",
+        "forest, same crowns": "world, closed forest, the same crowns",
+    },
+    "mine": {"forest": "mine, closed forest"},
+}
+REFUSE_COMMANDS = {
+    "world": "bench/refuse.py",
+    "mine": "bench/refuse.py --bundle mine.nadir --photos-from mine_2020-06.tif --name mine",
+}
 
 
 def bands() -> str:

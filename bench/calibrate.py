@@ -1,17 +1,18 @@
-"""Where the constants of TrustOptions come from: procedural worlds, where nothing is evaluated.
+"""Where the constants of TrustOptions come from: places and photos on which nothing is evaluated.
 
 Photos of the newer date are held against the map of the older one, at their true view displaced as retrieval
 leaves it (30 m, 15°, 12 %), and at other places. ``--degraded MAP.tif`` adds photos of a map's own date that
-were blurred, hazed, shaded, recoloured and covered in part.
+were blurred, hazed, shaded, recoloured and covered in part; ``--real OLD.tif MANIFEST.csv`` photos of another
+date of a real map, other views than those that are evaluated.
 
-Maps of two dates never lie exactly on each other, and these would: every photo is warped against its map by a
-smooth field of its own, waves of 80 to 1200 m, 0.2 to 4 m strong (``--warp-m``). That range is an assumption;
-what is calibrated is how much of such a warp the points of a photo give away.
+Maps of two dates never lie exactly on each other, and all but the real ones would: every such photo is warped
+against its map by a smooth field of its own, waves of 80 to 1200 m, 0.2 to 4 m strong (``--warp-m``). That
+range is an assumption; what is calibrated is how much of such a warp the points of a photo give away.
 
 Confidence: a logistic curve over the support, from how the tail of wrong sightings falls off with it.
-Radius: inflation, warp and floor under which the errors are likeliest, widened until 95 of 100 true places
-lie inside; the floor of a share of a map pixel is an assumption and stays. Half of the places choose, the
-other half says what comes of it.
+Radius: inflation, weight of the bare part of the frame and floor under which errors are likeliest, every
+place counting alike, among those that hold 96 of 100 truths at every place: one more than is promised, as
+places that matter are others. What comes of it is told for each place by what the others alone would choose.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
-from nadirfix.options import RenderOptions, TextureOptions
+from nadirfix.image.decode import decode
+from nadirfix.manifest import ManifestRow, read_manifest
+from nadirfix.options import LocateOptions, RenderOptions, TextureOptions
 from nadirfix.options_verify import TrustOptions, VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.decide import look_at
 from nadirfix.verify.features import Detector
-from nadirfix.verify.trust import confidence_of, radius95_m, support_of
+from nadirfix.verify.trust import bare_m, confidence_of, radii95_m, support_of
 from nadirfix.world.make import make_world
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)
@@ -48,7 +51,17 @@ ALTITUDE_M = (100.0, 600.0)
 RIGHT_M = 25.0
 WAVES = 24
 WRONG = 0.005
+HELD = 0.96
 Pair = tuple[np.ndarray, View]
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A map, and photos of it with their true views."""
+
+    name: str
+    map: Texture
+    photos: Sequence[Pair]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +71,7 @@ class Row:
     sighting: Sighting
     off_m: float
     right: bool
-    map_gsd_m: float
-    chooses: bool  # or says what comes of what was chosen
+    place: str
     apart: bool  # nothing of the photo's ground can be seen from where it was looked for
 
 
@@ -70,6 +82,7 @@ def main() -> None:
     options.add_argument("--worlds", type=int, nargs="*", default=[31, 32, 33])
     options.add_argument("--size-m", type=float, default=1600.0)
     options.add_argument("--degraded", type=Path, nargs="*", default=[])
+    options.add_argument("--real", type=Path, nargs=2, action="append", default=[])
     options.add_argument("--count", type=int, default=60, help="photos per place")
     options.add_argument("--wrong", type=int, default=6, help="other places each photo is held against")
     options.add_argument("--warp-m", type=float, nargs=2, default=[0.2, 4.0])
@@ -77,29 +90,45 @@ def main() -> None:
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         points = detector("xfeat", Path(name))
-        rows = [row for place in places(given, Path(name)) for row in looks(*place, points, given)]
+        rows = [row for place in places(given, Path(name)) for row in looks(place, points, given)]
     told = {"seed": given.seed, "worlds": given.worlds, "degraded": [p.stem for p in given.degraded]}
+    told |= {"real": [p.stem for p, _ in given.real]}
     told |= {"warp_m": given.warp_m} | confidence(rows) | radius(rows)
     for key, value in told.items():
         print(f"{key}: {value}")
     print(f"wrote {record('calibrate', told)}")
 
 
-def places(given: argparse.Namespace, scratch: Path) -> Iterator[tuple[Texture, list[Pair]]]:
+def places(given: argparse.Namespace, scratch: Path) -> Iterator[Place]:
     """Maps with photos of them."""
     for seed in given.worlds:
         world = make_world(size_m=given.size_m, gsd_m=0.5, seed=seed)
         old, new = (
             Texture.from_array(p, None, affine=world.affine, epsg=world.epsg) for p in (world.old, world.new)
         )
-        yield old, photos(new, given)
+        yield Place(f"world {seed}", old, photos(new, given))
     for path in given.degraded:
-        target = scratch / f"{path.stem}.ntx"
-        with GeoMap.open(path) as ground:
-            pack_texture(ground, target, options=TextureOptions())
-        texture = Texture.load(target)
+        texture = packed(path, scratch)
         taken = photos(texture, given)
-        yield texture, [(degraded(p, np.random.default_rng(i)), v) for i, (p, v) in enumerate(taken)]
+        worse = [(degraded(p, np.random.default_rng(i)), v) for i, (p, v) in enumerate(taken)]
+        yield Place(path.stem, texture, worse)
+    for path, manifest in given.real:
+        taken = [real(row) for row in read_manifest(manifest)]
+        yield Place(path.stem, packed(path, scratch), taken)
+
+
+def packed(path: Path, scratch: Path) -> Texture:
+    target = scratch / f"{path.stem}.ntx"
+    with GeoMap.open(path) as ground:
+        pack_texture(ground, target, options=TextureOptions())
+    return Texture.load(target)
+
+
+def real(row: ManifestRow) -> Pair:
+    """A photo by the camera photos are simulated with, half as fine, and its true view."""
+    pixels = decode(row.photo, max_pixels=LocateOptions().max_pixels)
+    small = cv2.resize(pixels, (CAMERA.width_px, CAMERA.height_px), interpolation=cv2.INTER_AREA)
+    return small, View(row.point, row.altitude_m or math.nan, row.heading_deg or 0.0)
 
 
 def photos(source: Texture, given: argparse.Namespace) -> list[Pair]:
@@ -150,15 +179,14 @@ def degraded(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.clip(np.rint(light + rng.normal(0, 6, light.shape)), 0, 255).astype(np.uint8)
 
 
-def looks(
-    texture: Texture, taken: Sequence[Pair], points: Detector, given: argparse.Namespace
-) -> Iterator[Row]:
+def looks(place: Place, points: Detector, given: argparse.Namespace) -> Iterator[Row]:
     """Each photo at its displaced true view, and at other places turned at random."""
     rng, options = np.random.default_rng(given.seed), VerifyOptions()
-    ground = texture.rendered_with(RenderOptions(supersample=options.supersample))
+    ground, taken = place.map.rendered_with(RenderOptions(supersample=options.supersample)), place.photos
     for i, (pixels, true) in enumerate(taken):
         compare = Comparison(pixels, CAMERA, texture=ground, detector=points, options=options)
         elsewhere = [taken[(i + 7 + k) % len(taken)][1].center for k in range(given.wrong)]
+        elsewhere = elsewhere if i < given.count else []
         views = [moved(true, rng)]
         views += [
             dataclasses.replace(moved(true, rng), center=p, heading_deg=rng.uniform(0, 360))
@@ -171,7 +199,7 @@ def looks(
             off_m = seen.view.center.distance_m(true.center)
             right = seen.fitted is not None and off_m < RIGHT_M  # a wide frame may be found from afar
             apart = view.center.distance_m(true.center) > 2 * CAMERA.footprint_m(true.altitude_m)[0]
-            yield Row(seen, off_m, right, texture.gsd_m, i % 2 == 0, apart)
+            yield Row(seen, off_m, right, place.name, apart)
 
 
 def confidence(rows: Sequence[Row]) -> dict[str, Any]:
@@ -198,31 +226,35 @@ def confidence(rows: Sequence[Row]) -> dict[str, Any]:
         "confidence_slope": round(slope, 3),
         "right_answered_percent": round(100 * float(np.mean(support[right] >= enough)), 1),
         "support_right_percentiles": [round(float(np.percentile(support[right], q)), 1) for q in (1, 5, 50)],
-        "support_wrong_percentiles": [
-            round(float(np.percentile(wrong, q)), 1) for q in (50, 90, 95, 99, 100)
-        ],
+        "support_wrong_percentiles": np.percentile(wrong, (50, 90, 95, 99, 100)).round(1).tolist(),
     }
 
 
 def radius(rows: Sequence[Row]) -> dict[str, Any]:
-    """Inflation, warp and floor under which the errors are likeliest, widened until 95 of 100 lie inside."""
+    """The constants under which errors are likeliest, of those that hold enough truths at every place."""
     trust, enough = TrustOptions(), VerifyOptions().min_confidence
     good = [row for row in rows if row.right and confidence_of(row.sighting, trust) >= enough]
-    choose, judge = Known([r for r in good if r.chooses]), Known([r for r in good if not r.chooses])
-    steps = (np.arange(0.5, 5.01, 0.25), np.arange(0.0, 5.01, 0.25), np.arange(0.0, 2.01, 0.1))
-    best = max(itertools.product(*steps), key=lambda g: choose.likelihood(*g))
-    wider = next(w for w in np.arange(0.5, 4.0, 0.02) if choose.kept(*np.multiply(best, w)) >= 0.95)
-    names, now = ("inflate", "warp", "floor_m"), (trust.inflate, trust.warp, trust.floor_m)
+    every, names = Known(good), ("inflate", "bare", "floor_m")
+    off_m = np.percentile(every.off_m, (50, 90, 95))
     return {
         "answers": len(good),
-        "now": judge.told(*now),
-        "likeliest": dict(zip(names, np.round(best, 2).tolist(), strict=True)),
-        "for_95": dict(zip(names, np.round(np.multiply(best, wider), 2).tolist(), strict=True)),
-        "for_95_on_the_other_half": judge.told(*np.multiply(best, wider)),
-        "error_m_percentiles": [
-            round(float(np.percentile([r.off_m for r in good], q)), 2) for q in (50, 90, 95)
-        ],
+        "now": every.told(trust.inflate, trust.bare, trust.floor_m),
+        "chosen": dict(zip(names, chosen(every), strict=True)),
+        "held_where_the_others_choose": {
+            name: Known([row for row in good if row.place == name]).told(
+                *chosen(Known([row for row in good if row.place != name]))
+            )[name]
+            for name in every.here
+        },
+        "error_m_percentiles": np.round(off_m, 2).tolist(),
     }
+
+
+def chosen(known: Known) -> tuple[float, ...]:
+    steps = (np.arange(0.0, 8.01, 0.5), np.arange(0.0, 2.01, 0.1), np.arange(0.0, 2.01, 0.1))
+    holding = (constants for constants in itertools.product(*steps) if known.worst(*constants) >= HELD)
+    best = max(holding, key=lambda constants: known.likelihood(*constants))
+    return tuple(round(float(value), 2) for value in best)
 
 
 class Known:
@@ -231,29 +263,39 @@ class Known:
     def __init__(self, good: Sequence[Row]) -> None:
         fits = [row.sighting.fitted for row in good]
         self.off_m = np.array([row.off_m for row in good])
-        self.fit_m2 = np.array([fit.covariance[:2, :2] for fit in fits if fit])
-        self.together_m2 = np.array([fit.together_m for fit in fits if fit]) ** 2
-        self.pixel_m2 = (TrustOptions().floor_map_px * np.array([row.map_gsd_m for row in good])) ** 2
+        self.fit_m2 = np.array([np.linalg.eigvalsh(fit.covariance[:2, :2]) for fit in fits if fit])
+        self.bare_m2 = np.array([bare_m(row.sighting, VerifyOptions()) for row in good]) ** 2
+        places = np.array([row.place for row in good])
+        self.here = {str(name): np.flatnonzero(places == name) for name in np.unique(places)}
 
-    def spread_m2(self, inflate: float, warp: float, floor_m: float) -> np.ndarray:
-        unseen = warp**2 * self.together_m2 + floor_m**2 + self.pixel_m2
-        return inflate**2 * self.fit_m2 + unseen[:, None, None] * np.eye(2)
-
-    def likelihood(self, *constants: float) -> float:
-        """Logarithm of how likely the errors are: distances under plane Gaussians of these spreads."""
-        spread = np.trace(self.spread_m2(*constants), axis1=1, axis2=2) / 2
-        return float(np.sum(-np.log(spread) - self.off_m**2 / (2 * spread)))
+    def spread_m2(self, inflate: float, bare: float, floor_m: float) -> np.ndarray:
+        unseen = bare**2 * self.bare_m2 + floor_m**2
+        return inflate**2 * self.fit_m2 + unseen[:, None]
 
     def radii_m(self, *constants: float) -> np.ndarray:
-        return np.array([radius95_m(spread) for spread in self.spread_m2(*constants)])
+        return radii95_m(self.spread_m2(*constants))
 
-    def kept(self, *constants: float) -> float:
-        return float(np.mean(self.off_m <= self.radii_m(*constants)))
+    def worst(self, *constants: float) -> float:
+        """The share of truths inside, at the place that has the fewest."""
+        inside = self.off_m <= self.radii_m(*constants)
+        return min(float(inside[here].mean()) for here in self.here.values())
 
-    def told(self, *constants: float) -> dict[str, float]:
+    def likelihood(self, *constants: float) -> float:
+        """Logarithm of how likely the errors are, under plane Gaussians; every place counts alike."""
+        spread = np.maximum(self.spread_m2(*constants).mean(axis=1), 1e-6)
+        told = -np.log(spread) - self.off_m**2 / (2 * spread)
+        return float(np.mean([told[here].mean() for here in self.here.values()]))
+
+    def told(self, *constants: float) -> dict[str, dict[str, float]]:
         radii = self.radii_m(*constants)
-        kept = round(100 * self.kept(*constants), 1)
-        return {"coverage": kept, "radius_median_m": round(float(np.median(radii)), 2)}
+        inside = self.off_m <= radii
+        return {
+            name: {
+                "coverage": round(100 * float(inside[here].mean()), 1),
+                "radius_median_m": round(float(np.median(radii[here])), 2),
+            }
+            for name, here in self.here.items()
+        }
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 python bench/worlds.py --out WORLDS --count 12
 python bench/matcher.py --real DIR --worlds WORLDS --leave-out mine --xfeat matcher.onnx --out DIR
-python bench/matcher.py --weights FILE.safetensors --export FILE.onnx
+python bench/matcher.py --weights FILE.safetensors --export --name own --out DIR
 
 ``--real`` holds textures NAME_old.ntx and NAME_new.ntx (or NAME.ntx where there is one date), ``--worlds``
 what bench/worlds.py made. ``--xfeat`` is the matcher of any bundle. Measured by bench/matcher_weigh.py with
@@ -51,21 +51,29 @@ SIDE_STEP_PX = 32
 
 def main() -> None:
     given = arguments()
-    if given.export:
-        network = PointNetwork()
-        load_points(network, given.weights)
-        export_network(network, given.export, input_shape=(1, 256, 320), side_step_px=SIDE_STEP_PX)
-        print(f"{given.export}: {given.export.stat().st_size} bytes")
-        return
     given.out.mkdir(parents=True, exist_ok=True)
+    if given.export:
+        exported(given)
+    else:
+        learned_and_compared(given)
+
+
+def learned_and_compared(given: argparse.Namespace) -> None:
     maps = load_maps(given)
     taught = {n: m for n, m in maps.items() if n not in given.leave_out and not n.startswith("world2")}
     network, told = learned(taught, given)
-    for name in given.measure or [n for n in maps if n not in taught]:
+    for name in [n for n in maps if n in given.measure or (not given.measure and n not in taught)]:
         told[name] = {"taught": name in taught, **compared(name, maps[name], network, given)}
         print(name, json.dumps(told[name]), flush=True)
     settings = {k: v for k, v in vars(given).items() if isinstance(v, int | float | str | list)}
     print(record(f"matcher_{given.name}", {"settings": settings, **commit(), **told}, given.out))
+
+
+def exported(given: argparse.Namespace) -> None:
+    network, path = PointNetwork(), given.out / f"{given.name}.onnx"
+    load_points(network, given.weights)
+    export_network(network, path, input_shape=(1, 256, 320), side_step_px=SIDE_STEP_PX)
+    print(f"{path}: {path.stat().st_size} bytes")
 
 
 def arguments() -> argparse.Namespace:
@@ -75,18 +83,21 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--leave-out", nargs="*", default=[])
     options.add_argument("--measure", nargs="*", default=[])
     options.add_argument("--photos", type=int, default=150, help="measured on each place")
+    options.add_argument(
+        "--likeness", type=float, nargs="+", default=[0.0, 0.7], help="tried with our matcher"
+    )
     options.add_argument("--xfeat", type=Path, help="the matcher of any bundle, to stand beside")
     options.add_argument("--name", default="own")
-    options.add_argument("--out", type=Path, default=Path("out"))
+    options.add_argument("--out", type=Path, required=True)
     options.add_argument("--seconds", type=float, default=300.0)
-    options.add_argument("--batch", type=int, default=32)
+    options.add_argument("--batch", type=int, default=64)
     options.add_argument("--parts", type=int, default=4, help="places that share a batch")
     options.add_argument("--real-share", type=float, default=0.6)
     options.add_argument("--side", type=int, default=PairOptions().side_px)
     options.add_argument("--settle", type=int, default=0, help="pixels by which two dates may lie apart")
-    options.add_argument("--rate", type=float, default=1.5e-3)
+    options.add_argument("--rate", type=float, default=2e-3)
     options.add_argument("--weights", type=Path, help="to begin with, or to export")
-    options.add_argument("--export", type=Path)
+    options.add_argument("--export", action="store_true", help="weights as ONNX; nothing is trained")
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--seed", type=int, default=0)
     return options.parse_args()
@@ -191,9 +202,10 @@ class TorchNetwork:
 def compared(name: str, dates: list[ViewSource], network: PointNetwork, given: argparse.Namespace) -> dict:
     """The same photos placed with our matcher and with XFeat."""
     features = VerifyOptions().features
-    matchers = {"own": XFeatDetector(TorchNetwork(network, given.device), features)}
+    own = XFeatDetector(TorchNetwork(network, given.device), features)
+    matchers = {f"own_{likeness:g}": (own, likeness) for likeness in given.likeness}
     if given.xfeat:
-        matchers["xfeat"] = XFeatDetector(load_network(given.xfeat), features)
+        matchers["xfeat"] = XFeatDetector(load_network(given.xfeat), features), VerifyOptions().min_likeness
     between_m = MEASURED.get(name, MEASURED["world"])
     old, new = dates[0].texture, dates[-1].texture
     return weighed(old, new, matchers, between_m=between_m, count=given.photos)

@@ -43,6 +43,7 @@ def main() -> None:
     options.add_argument("--old", type=Path, required=True)
     options.add_argument("--new", type=Path, required=True)
     options.add_argument("--matcher", nargs="+", required=True, metavar="NAME=FILE")
+    options.add_argument("--likeness", type=float, nargs="*", default=[], help="of each matcher, the least")
     options.add_argument("--place", default="world", choices=sorted(MEASURED), help="whose altitudes")
     options.add_argument("--count", type=int, default=100)
     options.add_argument("--name", default="place")
@@ -50,7 +51,11 @@ def main() -> None:
     given = options.parse_args()
     features = VerifyOptions().features
     files = dict(pair.split("=", 1) for pair in given.matcher)
-    matchers = {name: XFeatDetector(load_network(Path(file)), features) for name, file in files.items()}
+    least = [*given.likeness, *[VerifyOptions().min_likeness] * len(files)]
+    matchers = {
+        name: (XFeatDetector(load_network(Path(file)), features), likeness)
+        for (name, file), likeness in zip(files.items(), least, strict=False)
+    }
     old, new = Texture.load(given.old), Texture.load(given.new)
     told = weighed(old, new, matchers, between_m=MEASURED[given.place], count=given.count)
     print(json.dumps(told, indent=1))
@@ -60,23 +65,23 @@ def main() -> None:
 def weighed(
     old: Texture,
     new: Texture,
-    matchers: dict[str, Detector],
+    matchers: dict[str, tuple[Detector, float]],
     *,
     between_m: tuple[float, float],
     count: int,
 ) -> dict[str, Any]:
-    """What each matcher makes of the same photos."""
-    draw, options = np.random.default_rng(SEED), VerifyOptions()
-    ground = old.rendered_with(RenderOptions(supersample=options.supersample))
+    """What each matcher makes of the same photos; beside it the likeness below which points are no match."""
+    draw = np.random.default_rng(SEED)
+    ground = old.rendered_with(RenderOptions(supersample=VerifyOptions().supersample))
     views = views_of(old, new, draw, between_m, count)
     rows: dict[str, list[dict[str, float]]] = {name: [] for name in matchers}
     for i, view in enumerate(views):
         photo = degraded(new.render(view, DEFAULT_CAMERA).pixels, i)
         near, far = moved(view, draw), dataclasses.replace(moved(view, draw), center=other_place(view, views))
         for name in list(matchers)[:: 1 if i % 2 else -1]:
-            compare = Comparison(
-                photo, DEFAULT_CAMERA, texture=ground, detector=matchers[name], options=options
-            )
+            detector, likeness = matchers[name]
+            options = dataclasses.replace(VerifyOptions(), min_likeness=likeness)
+            compare = Comparison(photo, DEFAULT_CAMERA, texture=ground, detector=detector, options=options)
             rows[name].append(looked(compare, view, near, far, options))
     return {name: summary(found) for name, found in rows.items()}
 

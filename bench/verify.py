@@ -155,7 +155,7 @@ def verified(row: ManifestRow, views: Sequence[View], texture: Texture, points: 
     compare = Comparison(pixels, camera, texture=texture, detector=points, options=asked)
     verdict = decide([Wave([Hypothesis(v, 1.0) for v in views])], compare, asked)
     start = Fix(photo=str(row.photo), status="fix", position=views[0].center)
-    fix = verified_fix(start, verdict, camera, map_gsd_m=texture.gsd_m, options=asked)
+    fix = verified_fix(start, verdict, camera, options=asked)
     return dataclasses.replace(fix, timings_ms={"total": 1000 * (time.perf_counter() - began_s)})
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Barrier, current_thread, main_thread
 from typing import TypeVar
 
 __all__ = ["at_once", "cores", "in_order"]
@@ -30,24 +32,55 @@ def in_order(work: Callable[[A], B], items: Iterable[A], *, workers: int) -> Ite
     if workers <= 1:
         yield from map(work, items)
         return
-    pool = ThreadPoolExecutor(workers)
     waiting: deque[Future[B]] = deque()
-    try:
+    with _pool(workers) as pool:
         for item in items:
             waiting.append(pool.submit(work, item))
             if len(waiting) > workers:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager
 def at_once(*calls: Callable[[], object]) -> Iterator[None]:
     """Do these in threads of their own while the block runs; what they raise is raised after it."""
-    with ThreadPoolExecutor(max(1, len(calls))) as pool:
+    with _pool(max(1, len(calls))) as pool:
         begun = [pool.submit(call) for call in calls]
         yield
-    for one in begun:
-        one.result()
+        for one in begun:
+            one.result()
+
+
+@contextmanager
+def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """So many threads, none of them left when the block is over: what they work with may be closed then.
+
+    Python's pool starts a thread when it is first needed, and forgets one whose start Ctrl-C has broken off:
+    it goes on with what others have closed, which ends the process. So all are started beforehand.
+    """
+    pool, all_there = ThreadPoolExecutor(threads), Barrier(threads)
+    try:
+        with _ctrl_c_later():
+            for one in [pool.submit(all_there.wait) for _ in range(threads)]:
+                one.result()
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Ctrl-C counts when the block is over. Only the main thread ever hears of it."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or current_thread() is not main_thread():
+        yield
+        return
+    asked: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        signal.raise_signal(signal.SIGINT)

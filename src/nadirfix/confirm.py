@@ -60,7 +60,7 @@ def confirmed(
     camera = shot.camera
     compare = Comparison(shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch)
     verdict = decide(from_middle_to_whole(guess, votes, asked), compare, asked)
-    told = verified_fix(fix, verdict, camera, map_gsd_m=ground.gsd_m, options=asked)
+    told = verified_fix(fix, verdict, camera, options=asked)
     return replace(told, warnings=shot.warnings + _contradiction(told, height)) if told.verified else told
 
 

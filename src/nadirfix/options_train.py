@@ -52,8 +52,8 @@ class PairOptions:
     farther: float = 0.2  # share of pairs that lie twice as far apart in turn and scale
     tilt_deg: float = 2.0
     other_date: float = 0.7  # share of pairs of two dates, where there are two
-    points: int = 512  # of a pair, looked for among each other
-    strangers: int = 256  # points of the second look that the first has none for
+    points: int = 768  # of a pair, looked for among each other
+    strangers: int = 512  # points of the second look that the first has none for
     jitter_px: float = 1.0  # points are found again no nearer than this
     near_px: float = 5.0  # nearer ones are the same
     settle_px: int = 0  # dates that lie apart are moved by up to this to fit; 0: they teach no places

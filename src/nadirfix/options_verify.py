@@ -36,14 +36,13 @@ class TrustOptions:
     grid_rows: int = 9
     confidence_middle: float = 9.9  # support at which right and wrong are equally likely
     confidence_slope: float = 0.53
-    inflate: float = 5.0  # residuals speak of points, errors of whole photos
-    warp: float = 1.0  # how much farther off all may be than its parts are against each other
-    floor_m: float = 1.0  # what no number of points removes: pictures of two dates lie apart as a whole
-    floor_map_px: float = 1.0  # how far pictures of two dates are apart anyway, in pixels of the map
+    inflate: float = 3.5  # residuals speak of points, errors of whole photos
+    bare: float = 1.2  # deviation where nothing agrees, in distances at which a point still does
+    floor_m: float = 0.6  # what no number of points removes: pictures of two dates lie apart as a whole
 
     def __post_init__(self) -> None:
         above = (self.confidence_slope, self.inflate)
-        least = (self.warp, self.floor_m, self.floor_map_px)
+        least = (self.bare, self.floor_m)
         parts = min(self.grid_columns, self.grid_rows) >= 1 and math.isfinite(self.confidence_middle)
         if not (parts and _above_zero(*above) and _from_zero(*least)):
             raise InputError(

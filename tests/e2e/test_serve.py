@@ -27,7 +27,11 @@ import httpx
 from hypothesis import HealthCheck, given, settings
 from starlette.testclient import TestClient
 
-from nadirfix.bundle import Bundle
+from nadirfix.bundle import Bundle, parts
+from nadirfix.cli.serve import _opened
+from nadirfix.errors import MapError
+from nadirfix.runtime.openvino import OpenVinoNetwork
+from nadirfix.runtime.ways import Way, remember
 from nadirfix.serve.app import create_app
 from nadirfix.serve.options import ServeOptions
 from tests.command import nadirfix
@@ -37,6 +41,14 @@ from tests.uploads import mutated
 
 ROOT = Path(__file__).parents[2]
 BOMB_LIMITS = replace(ServeOptions(), max_pixels=4_000_000, photo_bytes=2_000_000)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What this machine has measured is left aside: few photos and many may be placed in different ways."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NADIRFIX_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +134,7 @@ def try_out(operation: Any, seen: Counter[int]) -> None:
 
 @pytest.fixture
 def service(tiny_bundle: Path, tmp_path: Path) -> Iterator[ServiceProcess]:
-    with ServiceProcess(tiny_bundle, tmp_path, token=TOKEN) as service:
+    with ServiceProcess(tiny_bundle, tmp_path, token=TOKEN, measure=False) as service:
         yield service
 
 
@@ -165,6 +177,52 @@ def the_client_in_the_examples_works(service: ServiceProcess, photos: list[Path]
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(line["photo"], line["status"]) for line in lines] == [(p.name, "fix") for p in photos]
+
+
+def test_networks_run_in_the_fastest_way_known_and_on_one_thread_where_each_core_has_a_photo(
+    tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow to open, and another nearly as fast is liker: where many photos come it is taken all the same."""
+    pytest.importorskip("openvino")
+    monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path))
+    monkeypatch.setattr("nadirfix.serve.options.cores", lambda: 2)
+    took_ms = {
+        "onnxruntime single": (5.0, 10),
+        "openvino single": (4.5, 9000),
+        "openvino bfloat16": (4.0, 9000),
+    }
+    measured = {
+        way: {"median_ms": run, "open_ms": first, "sound": True} for way, (run, first) in took_ms.items()
+    }
+    files = [Bundle.load(tiny_bundle).network_files(part) for part in (parts.ALTITUDE, parts.PLACE)]
+    for one in files:
+        remember(one, Way(), measured)
+    opened = _opened(tiny_bundle, ServeOptions(), quiet=True)
+    for network in (opened.altitude_network, opened.place_network):
+        assert isinstance(network, OpenVinoNetwork)
+        assert (network._precision, network._threads) == ("bf16", 1)
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_what_is_fastest_is_measured_once_before_anybody_is_let_in_unless_told_not_to(
+    tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: bool
+) -> None:
+    asked: list[Path] = []
+
+    def find(bundle: Bundle) -> None:
+        asked.append(bundle.path)
+        if small:
+            raise MapError("map.too_small", "no room", seen="a garden", do="take a larger map")
+        for part in (parts.ALTITUDE, parts.PLACE):
+            remember(bundle.network_files(part), Way(), {})
+
+    monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path))
+    monkeypatch.setattr("nadirfix.bundle.backends.find_fastest", find)
+    _opened(tiny_bundle, ServeOptions(measure=False), quiet=True)
+    assert asked == []
+    for _ in range(2):
+        assert _opened(tiny_bundle, ServeOptions(), quiet=True).path == tiny_bundle
+    assert len(asked) == (2 if small else 1)  # of a map too small nothing is known the next time
 
 
 def test_a_port_in_use_and_a_missing_bundle_are_told(tmp_path: Path) -> None:

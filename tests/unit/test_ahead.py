@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
@@ -55,6 +56,21 @@ def test_no_thread_is_left_behind_by_whoever_stops_listening() -> None:
     next(answers)
     answers.close()
     assert threading.active_count() == before
+
+
+def test_ctrl_c_while_threads_start_leaves_none_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was left went on with a map that had been closed, and took the process down."""
+    start, before, worked = threading.Thread.start, threading.active_count(), []
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order(lambda item: worked.append(item) or time.sleep(0.2), range(50), workers=2))
+    assert threading.active_count() == before and worked == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_there_is_at_least_one_core() -> None:

@@ -119,3 +119,29 @@ def test_of_equals_the_earlier_row_comes_first_however_many_there_are() -> None:
     rows, cosines = both.nearest(np.array([[1, 0, 0, 0], [0, 1, 0, 0]], np.float32), 4)
     assert rows.tolist() == [[0, 1, 2, 3], [5, 50, 0, 1]]
     assert cosines.tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
+
+
+def test_what_is_little_is_brought_into_single_precision_once(index: ReferenceIndex) -> None:
+    """The second photo must not pay again: the rows on disk are not read any more."""
+    query = unit(RNG.normal(size=96)).astype(np.float32)
+    before = [index.search(query, None, 5)[0].tolist(), index.nearest(query[None], 5)[0].tolist()]
+    index.descriptors[:] = 0
+    assert [index.search(query, None, 5)[0].tolist(), index.nearest(query[None], 5)[0].tolist()] == before
+
+
+def test_a_map_of_twenty_square_kilometres_is_little() -> None:
+    references_per_km2, numbers = 2_840, 256
+    assert 20 * references_per_km2 * numbers <= index_module._LITTLE
+
+
+@pytest.mark.parametrize("little", [0, 2**20])
+def test_many_are_looked_up_alike_in_pieces_and_at_once(
+    index: ReferenceIndex, little: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "_LITTLE", little)
+    monkeypatch.setattr(index_module, "_ROWS", 16)
+    queries = unit(RNG.normal(size=(5, 96))).astype(np.float32)
+    rows, cosines = index.nearest(queries, 20)
+    table = queries.astype(np.float64) @ index.descriptors.astype(np.float64).T
+    assert rows.tolist() == np.argsort(-table, axis=1, kind="stable")[:, :20].tolist()
+    np.testing.assert_allclose(cosines, np.take_along_axis(table, rows, axis=1), atol=1e-5)

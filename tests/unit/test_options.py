@@ -134,4 +134,4 @@ def test_a_width_of_nothing_is_refused(kind: type, wrong: dict[str, float]) -> N
 def test_what_switches_a_step_off_is_an_option_like_any_other() -> None:
     VerifyOptions(middle=0, ladder=0, whole=0, rivals=0, told=0, beyond_doubt=math.inf)
     VoteOptions(sure=math.inf, looks=0, kin=0.0)
-    TrustOptions(warp=0.0, floor_m=0.0, floor_map_px=0.0)
+    TrustOptions(bare=0.0, floor_m=0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -85,7 +86,7 @@ def test_what_takes_too_long_is_given_up_and_never_begun() -> None:
     async def story() -> None:
         first = asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20))
         await asyncio.sleep(0.05)
-        assert desk.at_work_s > 0
+        assert desk.stuck == 0
         with pytest.raises(ServiceError) as late:
             await desk.ask(lambda: begun.append(1), patience_s=0.05)
         assert late.value.code == "service.timeout"
@@ -96,7 +97,7 @@ def test_what_takes_too_long_is_given_up_and_never_begun() -> None:
     gate, desk = threading.Event(), Desk(capacity=5, pace=COUNTED)
     asyncio.run(story())
     assert desk.stop(5)
-    assert not begun and desk.taken == 0 and desk.at_work_s == 0
+    assert not begun and desk.taken == 0
 
 
 def test_a_client_that_hangs_up_frees_its_place() -> None:
@@ -192,4 +193,82 @@ def test_what_the_gate_tells_is_what_it_goes_by() -> None:
 
     desk = Desk(capacity=16)
     asyncio.run(story())
+    assert desk.stop(5)
+
+
+def test_as_many_pieces_are_at_work_at_once_as_there_are_workers() -> None:
+    async def story() -> list[int]:
+        asked = [asyncio.create_task(desk.ask(work, patience_s=20)) for _ in range(6)]
+        return await asyncio.gather(*asked)
+
+    both, at_work, most = threading.Barrier(2), [], []
+    desk = Desk(capacity=6, workers=2, pace=COUNTED)
+
+    def work() -> int:
+        at_work.append(1)
+        most.append(len(at_work))
+        both.wait(10)  # broken where the other never comes
+        at_work.pop()
+        return 1
+
+    assert asyncio.run(story()) == [1] * 6
+    assert max(most) == 2
+    assert desk.stop(5)
+
+
+def test_what_is_stuck_holds_up_no_other_worker_and_is_not_reckoned_with() -> None:
+    async def story() -> None:
+        stuck = asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20))
+        await asyncio.sleep(0.25)
+        assert (desk.stuck, desk.able, desk.taken) == (1, 1, 0)
+        assert desk.gate.bound_s == pytest.approx(16 * desk.gate.reckoning.usual_s)
+        others = [asyncio.create_task(desk.ask(lambda: 7, patience_s=5)) for _ in range(5)]
+        assert await asyncio.gather(*others) == [7] * 5
+        assert not stuck.done()
+        gate.set()
+        await stuck
+        assert (desk.stuck, desk.able) == (0, 2)
+        assert desk.gate.bound_s == pytest.approx(8 * desk.gate.reckoning.usual_s)
+
+    gate, desk = threading.Event(), Desk(capacity=16, workers=2, stuck_s=0.2)
+    asyncio.run(story())
+    assert desk.stop(5)
+
+
+def test_stopping_finishes_all_that_is_at_work_and_waits_for_the_stuck_no_longer_than_it_may() -> None:
+    async def story() -> None:
+        asked = [asyncio.create_task(desk.ask(work, patience_s=20)) for work in works]
+        await asyncio.sleep(0.05)
+        began_s = time.monotonic()
+        assert not await asyncio.to_thread(desk.stop, 0.5)
+        assert time.monotonic() - began_s < 3
+        assert [task.done() for task in asked] == [False, True, True] and done == ["quick", "waited"]
+        gate.set()
+        assert await asyncio.gather(*asked)
+
+    gate, done = threading.Event(), []
+    works = [
+        lambda: gate.wait(20),
+        lambda: (time.sleep(0.2), done.append("quick")),
+        lambda: done.append("waited"),
+    ]
+    desk = Desk(capacity=5, workers=2, pace=COUNTED)
+    asyncio.run(story())
+    assert desk.stop(5)
+
+
+def test_turns_are_begun_in_their_order_by_whichever_worker_is_free() -> None:
+    async def story() -> None:
+        asked = [asyncio.create_task(desk.ask(partial(work, i), patience_s=20)) for i in range(8)]
+        await asyncio.gather(*asked)
+
+    begun: list[int] = []
+    desk = Desk(capacity=8, workers=2, pace=COUNTED)
+
+    def work(number: int) -> None:
+        begun.append(number)
+        time.sleep(0.01 if number % 3 else 0.05)
+
+    asyncio.run(story())
+    assert all(abs(place - number) <= 1 for place, number in enumerate(begun)), begun
     assert desk.stop(5)

@@ -365,15 +365,34 @@ def test_methods_made_up_by_clients_are_counted_as_one(bundle: Any) -> None:
 
 
 def test_metrics_tell_the_wait_the_queue_goes_by(bundle: Any) -> None:
-    options = ServeOptions(queue=16, pace=Pace(first_guess_s=0.5, first_spread=0.5))
+    options = ServeOptions(queue=16, at_once=2, pace=Pace(first_guess_s=0.5, first_spread=0.5))
     text = TestClient(create_app(bundle, options, place=FakePlace()), base_url=LOCAL).get("/metrics").text
     told = dict(
         line.split(" ") for line in text.splitlines() if line.startswith("nadirfix_") and "{" not in line
     )
     assert float(told["nadirfix_wait_seconds_expected"]) == 0.5
-    assert float(told["nadirfix_wait_seconds_bound"]) == 8.0
+    assert float(told["nadirfix_wait_seconds_bound"]) == 4.0  # an answer every 0.25 s
+    assert float(told["nadirfix_photos_stuck"]) == 0
     assert 2 <= float(told["nadirfix_queue_places"]) < 16
     assert float(told["nadirfix_photo_seconds_spread"]) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("count", "said", "made"),
+    [
+        (1, {}, (16, 1, 1)),
+        (2, {}, (16, 2, 1)),
+        (16, {}, (128, 16, 1)),
+        (16, {"queue": 16}, (16, 2, 8)),
+        (2, {"queue": 4}, (4, 1, 2)),
+    ],
+)
+def test_every_core_has_a_photo_as_far_as_the_queue_is_long_enough(
+    monkeypatch: pytest.MonkeyPatch, count: int, said: dict[str, int], made: tuple[int, int, int]
+) -> None:
+    monkeypatch.setattr("nadirfix.serve.options.cores", lambda: count)
+    options = ServeOptions(**said)
+    assert (options.queue, options.workers, options.threads) == made
 
 
 def test_a_map_that_a_token_may_guard_is_kept_by_nobody_between(bundle: Any) -> None:

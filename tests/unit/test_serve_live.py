@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ pytest.importorskip("fastapi")
 import httpx
 
 from nadirfix.serve.options import Pace, ServeOptions
+from nadirfix.serve.wish import Wish
 from tests.serving import (
     FakePlace,
     Gate,
@@ -40,8 +42,8 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return small_bundle(tmp_path_factory.mktemp("bundle") / "b.nadir")
 
 
-def post(service: Running, **more: Any) -> httpx.Response:
-    return httpx.post(f"{service.url}/v1/locate", content=PHOTO, headers=HEADERS, timeout=20, **more)
+def post(service: Running, photo: bytes = PHOTO) -> httpx.Response:
+    return httpx.post(f"{service.url}/v1/locate", content=photo, headers=HEADERS, timeout=20)
 
 
 def waiting(service: Running) -> int:
@@ -100,7 +102,7 @@ def test_a_client_that_waits_to_be_let_in_sends_nothing_in_vain(bundle: Any) -> 
 
 def test_a_photo_that_takes_too_long_is_503_and_the_service_says_it_is_stuck(bundle: Any) -> None:
     gate = Gate()
-    options = ServeOptions(photo_s=0.2)
+    options = ServeOptions(photo_s=0.2, at_once=1)
     with running(bundle, options, FakePlace(gate)) as service:
         answer = post(service)
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "service.timeout")
@@ -109,6 +111,28 @@ def test_a_photo_that_takes_too_long_is_503_and_the_service_says_it_is_stuck(bun
         assert httpx.get(f"{service.url}/healthz").status_code == 200
         gate.open.set()
         until(lambda: httpx.get(f"{service.url}/readyz").status_code == 200)
+
+
+def test_two_photos_are_placed_at_the_same_time(bundle: Any) -> None:
+    both = threading.Barrier(2)
+    place = FakePlace(lambda *_: both.wait(10) and None)  # broken, and 500, where the other never comes
+    with running(bundle, ServeOptions(at_once=2), place) as service, ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(post, service) for _ in range(4)]
+        assert [a.result().status_code for a in answers] == [200] * 4
+
+
+def test_one_stuck_photo_leaves_the_other_core_to_the_others(bundle: Any) -> None:
+    gate, stuck = Gate(), b"stuck" + PHOTO
+    place = FakePlace(lambda photo, wish: gate(photo, wish) if photo == stuck else None)
+    with running(bundle, ServeOptions(photo_s=0.3, at_once=2), place) as service:
+        assert post(service, photo=stuck).status_code == 503
+        until(lambda: httpx.get(f"{service.url}/readyz").json().get("stuck") == 1)
+        assert [post(service).status_code for _ in range(5)] == [200] * 5
+        assert "nadirfix_photos_stuck 1.0" in httpx.get(f"{service.url}/metrics").text
+        assert post(service, photo=stuck).status_code == 503
+        until(lambda: httpx.get(f"{service.url}/readyz").status_code == 503)  # now nobody is left
+        gate.open.set()
+        until(lambda: httpx.get(f"{service.url}/readyz").json().get("stuck") == 0)
 
 
 def test_a_client_that_hangs_up_frees_its_place(bundle: Any) -> None:
@@ -126,18 +150,17 @@ def test_a_client_that_hangs_up_frees_its_place(bundle: Any) -> None:
     assert len(place.asked) == 1  # the other one was never begun
 
 
-def test_a_graceful_stop_finishes_what_was_taken(bundle: Any) -> None:
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_graceful_stop_finishes_what_was_taken(bundle: Any, at_once: int) -> None:
     gate = Gate()
     place = FakePlace(gate)
-    with (
-        ThreadPoolExecutor(8) as pool,
-        running(bundle, ServeOptions(queue=5, pace=Pace(deviations=0.0)), place) as service,
-    ):
+    options = ServeOptions(queue=5, at_once=at_once, pace=Pace(deviations=0.0))
+    with ThreadPoolExecutor(8) as pool, running(bundle, options, place) as service:
         taken = [pool.submit(post, service) for _ in range(5)]
         until(lambda: waiting(service) == 5)
         service.stop()
         until(lambda: not _accepts(service))
-        assert not any(f.done() for f in taken)
+        assert not any(f.done() for f in taken) and len(place.asked) == at_once
         gate.open.set()
         assert [f.result().status_code for f in taken] == [200] * 5
     assert len(place.asked) == 5
@@ -155,6 +178,51 @@ def test_a_batch_answers_each_photo_before_the_next_is_sent(bundle: Any) -> None
         received += receive_until(line, b"1.jpg")
         line.sendall(body[starts[1] :])
         receive_until(line, b"2.jpg")
+
+
+def test_a_batch_is_placed_on_every_core_and_its_lines_stay_in_order(bundle: Any) -> None:
+    """The first photo is done only when the second is: one after the other they would never be."""
+    second = threading.Event()
+
+    def do(_: bytes, wish: Wish) -> None:
+        if wish.name == "0.jpg":
+            assert second.wait(10)
+        if wish.name == "1.jpg":
+            second.set()
+
+    with running(bundle, ServeOptions(at_once=2), FakePlace(do)) as service:
+        assert batch(service, 6) == [(f"{i}.jpg", "fix") for i in range(6)]
+
+
+def test_a_batch_takes_no_core_from_other_clients_but_one(bundle: Any) -> None:
+    """While somebody else is at the second worker, a batch has one photo in the house."""
+    gate, most, at_work = Gate(), [], set()
+
+    def do(photo: bytes, wish: Wish) -> None:
+        if not wish.name.endswith(".jpg"):
+            return gate(photo, wish)
+        at_work.add(wish.name)
+        most.append(len(at_work))
+        time.sleep(0.02)
+        return at_work.discard(wish.name)
+
+    with running(bundle, ServeOptions(at_once=2), FakePlace(do)) as service, ThreadPoolExecutor(1) as pool:
+        held = pool.submit(post, service)
+        assert gate.entered.acquire(timeout=10)
+        assert len(batch(service, 6)) == 6
+        assert most == [1] * 6
+        gate.open.set()
+        assert held.result().status_code == 200
+        assert len(batch(service, 6)) == 6
+        assert max(most) == 2
+
+
+def batch(service: Running, photos: int) -> list[tuple[str, str]]:
+    """Name and status of each line, in the order in which they come."""
+    body, kind = form(*[("photo", f"{i}.jpg", PHOTO) for i in range(photos)])
+    url = f"{service.url}/v1/locate/batch"
+    answer = httpx.post(url, content=body, headers={"Content-Type": kind}, timeout=20)
+    return [(line["photo"], line["status"]) for line in map(json.loads, answer.text.splitlines())]
 
 
 def receive_until(line: Any, wanted: bytes) -> bytes:
@@ -220,7 +288,7 @@ def test_headers_that_do_not_end_are_dropped(bundle: Any, start: bytes) -> None:
         line.sendall(start)
         began_s = time.monotonic()
         with Trickle(line, b"y" if start else b""):
-            assert read_all(line) == b""
+            assert dropped(line) == b""
         assert time.monotonic() - began_s < 5
 
 
@@ -263,7 +331,7 @@ def test_headers_that_do_not_end_are_dropped_on_a_kept_connection_too(bundle: An
         began_s = time.monotonic()
         line.sendall(b"GET /v1/bun")
         with Trickle(line, b"d"):
-            assert b"HTTP/" not in read_all(line)
+            assert b"HTTP/" not in dropped(line)
         assert time.monotonic() - began_s < 5
 
 
@@ -287,6 +355,16 @@ def test_oversized_and_unreadable_heads_are_refused(bundle: Any, request_head: b
         assert httpx.get(f"{service.url}/healthz").status_code == 200
 
 
+def test_an_answer_is_sent_at_once(bundle: Any) -> None:
+    """Its head and its body are small: the second would wait until the client has confirmed the first."""
+    with running(bundle, ServeOptions(), FakePlace()) as service, service.connect() as line:
+        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        receive_until(line, b"alive")
+        (connection,) = service.server.server_state.connections
+        told = connection.transport.get_extra_info("socket")
+        assert told.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+
+
 def test_more_connections_than_bearable_are_closed(bundle: Any) -> None:
     with running(bundle, ServeOptions(connections=5), FakePlace()) as service:
         lines = [service.connect() for _ in range(10)]
@@ -303,6 +381,14 @@ def test_more_connections_than_bearable_are_closed(bundle: Any) -> None:
         finally:
             for line in lines:
                 line.close()
+
+
+def dropped(line: Any) -> bytes:
+    """What comes until the other side is gone; bytes on their way to it may make that a reset."""
+    try:
+        return read_all(line)
+    except ConnectionResetError:
+        return b""
 
 
 def _accepts(service: Running) -> bool:

@@ -29,7 +29,7 @@ def sighting(east_m: float, parts: int) -> Sighting:
 
 
 def told(*sightings: Sighting, reason: str | None = None) -> Fix:
-    return verified_fix(BEFORE, Verdict(sightings, reason), CAMERA, map_gsd_m=0.5, options=OPTIONS)
+    return verified_fix(BEFORE, Verdict(sightings, reason), CAMERA, options=OPTIONS)
 
 
 def test_only_the_place_the_map_confirms_is_verified() -> None:

@@ -128,7 +128,7 @@ def test_two_equal_places_are_both_told_and_neither_is_chosen(detector: Detector
     assert told.confirmed is None
     assert "two places 200 m apart look alike" in str(told.reason)
     fix = Fix(photo="p", status="fix", position=left.center)
-    answer = verified_fix(fix, told, CAMERA, map_gsd_m=0.5, options=OPTIONS)
+    answer = verified_fix(fix, told, CAMERA, options=OPTIONS)
     assert (answer.status, answer.position, answer.verified) == ("no_fix", None, False)
     found = [other.position for other in answer.hypotheses]
     for true in (left.center, right.center):
@@ -145,7 +145,7 @@ def test_the_answer_tells_what_the_map_said(sift: Detector) -> None:
     true = view_of(place())
     told = verdict(photo_from(place(), true), sift, displaced(true))
     before = Fix(photo="p.jpg", status="fix", position=displaced(true).center, altitude_m=170.0)
-    fix = verified_fix(before, told, CAMERA, map_gsd_m=place().gsd_m, options=OPTIONS)
+    fix = verified_fix(before, told, CAMERA, options=OPTIONS)
     line = fix.to_dict()
     assert (line["status"], line["verified"], line["photo"]) == ("fix", True, "p.jpg")
     assert line["radius95_m"] > fix.position.distance_m(true.center)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from nadirfix.camera import Camera
 from nadirfix.geo.pose import ground_from_pixel, project
-from nadirfix.options_verify import TrustOptions, VerifyOptions
+from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.compare import Sighting
-from nadirfix.verify.pose import FittedView, aircraft_of, fit_view, view_from_homography
-from nadirfix.verify.trust import aircraft_covariance_m2, centre_covariance_m2, radius95_m
+from nadirfix.verify.pose import FittedView, aircraft_of, fit_view, misses_m, view_from_homography
+from nadirfix.verify.trust import aircraft_covariance_m2, bare_m, centre_covariance_m2, radius95_m
 
 CAMERA = Camera(512, 384, 300.0, 300.0)
 SIZE = (CAMERA.width_px, CAMERA.height_px)
@@ -150,41 +152,54 @@ def test_radius_never_ends_at_nothing_and_the_aircraft_is_less_sure_than_the_fra
     points = pixels(200, np.random.default_rng(7))
     exact = fitted(points, places(view(), points), view())
     sighting = Sighting(view(), 200, exact, points / SIZE, places(view(), points), gsd_m=0.7)
-    trust = TrustOptions()
-    centre_m2 = centre_covariance_m2(sighting, trust, map_gsd_m=0.5)
+    centre_m2 = centre_covariance_m2(sighting, OPTIONS)
     assert radius95_m(centre_m2) > 0.5
-    assert radius95_m(aircraft_covariance_m2(sighting, centre_m2, trust)) > radius95_m(centre_m2)
+    assert radius95_m(aircraft_covariance_m2(sighting, centre_m2, OPTIONS.trust)) > radius95_m(centre_m2)
 
 
-def test_points_that_err_alone_say_nothing_of_a_warp() -> None:
-    rng = np.random.default_rng(5)
-    seen = [_together(rng, warp_m=0.0) for _ in range(20)]
-    assert np.median(seen) < 0.06, "0.3 m of scatter over 300 points"
+def test_where_nothing_agrees_is_counted_by_parts_of_the_frame() -> None:
+    """Points all over the left half, compared at 0.7 m a pixel: half of three pixels."""
+    points = pixels(4000, np.random.default_rng(8)) * [0.5, 1.0]
+    sighting = Sighting(view(), 4000, None, points / SIZE, np.zeros((4000, 2)), gsd_m=0.7)
+    assert bare_m(sighting, VerifyOptions(inlier_px=3.0)) == pytest.approx(0.5 * 3.0 * 0.7)
 
 
-@pytest.mark.parametrize("warp_m", [0.5, 1.5])
-def test_a_warp_is_told_by_points_that_err_together(warp_m: float) -> None:
-    """Waves of half a frame: what a fit of one view cannot follow is left in the means of blocks."""
-    rng = np.random.default_rng(6)
-    seen = [_together(rng, warp_m=warp_m) for _ in range(20)]
-    assert 0.4 * warp_m < np.median(seen) < 1.0 * warp_m
-
-
-def _together(rng: np.random.Generator, *, warp_m: float) -> float:
-    points = pixels(300, rng)
-    phase = rng.uniform(0, 2 * np.pi, 2)
-    waves = np.cos(2 * np.pi * points[:, ::-1] / (np.array(SIZE[::-1]) / 2) + phase)
-    seen = places(view(), points) + rng.normal(0, 0.3, (300, 2)) + warp_m * np.sqrt(2) * waves
-    return fitted(points, seen, view()).together_m
-
-
-def test_a_warp_widens_the_radius() -> None:
-    still, warped = (
-        Sighting(view(), 50, FittedView(view(), np.ones(40), np.eye(6) * 1e-4, together_m))
-        for together_m in (0.0, 2.0)
+def test_the_less_of_the_frame_agrees_the_wider_the_radius() -> None:
+    points, exact = pixels(4000, np.random.default_rng(8)), FittedView(view(), np.ones(9), np.eye(6) * 1e-4)
+    half, whole = (
+        centre_covariance_m2(Sighting(view(), 9, exact, points * part / SIZE, points, gsd_m=0.7), OPTIONS)
+        for part in ([0.5, 1.0], [1.0, 1.0])
     )
-    trust = TrustOptions(warp=1.5)
-    wider = centre_covariance_m2(warped, trust, map_gsd_m=0.5) - centre_covariance_m2(
-        still, trust, map_gsd_m=0.5
-    )
-    np.testing.assert_allclose(wider, (1.5 * 2.0) ** 2 * np.eye(2))
+    trust, apart_m = OPTIONS.trust, 0.5 * OPTIONS.inlier_px * 0.7
+    np.testing.assert_allclose(half - whole, (trust.bare * apart_m) ** 2 * np.eye(2), atol=1e-9)
+    np.testing.assert_allclose(whole, (trust.inflate**2 * 1e-4 + trust.floor_m**2) * np.eye(2), atol=1e-9)
+
+
+def test_the_radius_holds_on_warped_ground_where_only_a_part_agrees() -> None:
+    """Ground warped by 2 m in waves of about the frame: points off by more than three pixels are left out."""
+    rng, held, held_without = np.random.default_rng(9), [], []
+    without = replace(OPTIONS, trust=replace(OPTIONS.trust, bare=0.0))
+    for _ in range(60):
+        sighting = _on_warped_ground(rng, warp_m=2.0)
+        off_m = sighting.view.center.distance_m(view().center)
+        held.append(off_m <= radius95_m(centre_covariance_m2(sighting, OPTIONS)))
+        held_without.append(off_m <= radius95_m(centre_covariance_m2(sighting, without)))
+    assert np.mean(held) >= 0.8
+    assert np.mean(held_without) < np.mean(held) - 0.05
+
+
+def _on_warped_ground(rng: np.random.Generator, *, warp_m: float) -> Sighting:
+    """What is seen of 400 points after those that do not agree have been left out, three times."""
+    points = pixels(400, rng)
+    length_px, toward, phase = rng.uniform(0.7, 2.0, 6) * SIZE[0], rng.uniform(0, 7, 6), rng.uniform(0, 7, 6)
+    along = np.outer(points[:, 0], np.cos(toward)) + np.outer(points[:, 1], np.sin(toward))
+    waves = np.cos(2 * np.pi * along / length_px + phase) @ rng.normal(0, 1, (6, 2)) / np.sqrt(3)
+    seen = places(view(), points) + rng.normal(0, 0.3, (400, 2)) + warp_m * waves
+    start, agree, reach_m = view(), np.ones(400, bool), OPTIONS.inlier_px * CAMERA.gsd_m(view().altitude_m)
+    for _ in range(4):
+        found = fitted(points[agree], seen[agree], start)
+        off = misses_m(points, seen, ORIGIN, camera=CAMERA, view=found.view)
+        agree = off <= max(reach_m, float(np.sort(off)[20]))
+    found = fitted(points[agree], seen[agree], found.view)
+    gsd_m = CAMERA.gsd_m(found.view.altitude_m)
+    return Sighting(view(), 400, found, points[agree] / SIZE, seen[agree], gsd_m)

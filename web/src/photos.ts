@@ -22,7 +22,7 @@ export interface Photos {
 
 export type Say = (message: string, tone?: "calm" | "bad") => void;
 
-const AT_ONCE = 2; // one is looked at while the next one travels
+const AT_ONCE = 3; // one is looked at on each of two cores while the next one travels
 const NOT_PHOTOS = /\.(?:csv|txt|json|geojson|kml|xml|md|toml|ini|log|db|zip|pdf|srt|mp4|mov|lrf)$|(?:^|\/)\./i;
 
 export function createPhotos(store: Store, api: Api, say: Say): Photos {

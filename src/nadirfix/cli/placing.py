@@ -14,9 +14,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from nadirfix.ahead import cores, in_order
+from nadirfix.cli.fastest import know_fastest
 from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.words import explain, remark
-from nadirfix.errors import InputError, MapError, NadirfixError
+from nadirfix.errors import InputError, NadirfixError
 from nadirfix.formats import csv_text, error_record, geojson_text, json_line, kml_text
 from nadirfix.options import LocateOptions, TagOptions
 from nadirfix.output import Progress, atomic_file, check_target, output_errors
@@ -85,7 +86,7 @@ def place_photos(asked: Asked) -> int:
     workers = _workers(expanded, asked.explain_in)
     settings = {"camera": taken_with, "options": options, **known}
     if len(expanded) >= _MANY:
-        _find_fastest(asked.bundle, quiet=asked.quiet)
+        know_fastest(asked.bundle, quiet=asked.quiet)
     threads = 1 if workers > 1 else 0
     place = _placer(asked.bundle, asked.explain_in, threads=threads, photos=len(expanded), **settings)
     # Taken before the progress bar is drawn: the bar catches what is printed and sends it to stderr.
@@ -97,21 +98,6 @@ def place_photos(asked: Asked) -> int:
 def _workers(photos: list[str], explain_in: Path | None) -> int:
     """How many photos are placed at once: one on every core; explanations are drawn one by one."""
     return 1 if explain_in is not None else min(cores(), len(photos))
-
-
-def _find_fastest(bundle: Path, *, quiet: bool) -> None:
-    """Before many photos: which library is fastest here, if this machine does not know yet."""
-    from nadirfix.bundle import Bundle
-    from nadirfix.bundle.backends import find_fastest, is_known
-
-    opened = Bundle.load(bundle)
-    if is_known(opened):
-        return
-    remark("measuring, once, which library runs this bundle's networks fastest here", quiet=quiet)
-    try:
-        find_fastest(opened)
-    except MapError as error:  # a map too small to take examples from is still one to place photos on
-        remark(f"not measured: {error}", quiet=quiet)
 
 
 def _placer(

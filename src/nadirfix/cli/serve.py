@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nadirfix.cli.common import Quiet, remark
 from nadirfix.errors import ServiceError
 from nadirfix.serve.options import ServeOptions
+
+if TYPE_CHECKING:
+    from nadirfix.bundle import Bundle
 
 __all__ = ["serve"]
 
@@ -33,19 +36,27 @@ def serve(
         typer.Option(metavar="ORIGIN", help="Pages of this origin may ask; may be repeated."),
     ] = None,
     queue: Annotated[int, typer.Option(min=1, help="Photos that may wait.")] = _USUAL.queue,
+    no_measure: Annotated[
+        bool,
+        typer.Option("--no-measure", help="Do not find out first which library is fastest here."),
+    ] = not _USUAL.measure,
     quiet: Quiet = False,
 ) -> None:
     """Answer by HTTP where photos were taken, with a page to drop them on; Ctrl-C stops it."""
     _require_packages()
     options = ServeOptions(
-        host=host, port=port, token=_token(token_file), allow_origins=tuple(allow_origin or ()), queue=queue
+        host=host,
+        port=port,
+        token=_token(token_file),
+        allow_origins=tuple(allow_origin or ()),
+        queue=queue,
+        measure=not no_measure,
     )
     _run(bundle, options, quiet=quiet)
 
 
 def _run(path: Path, options: ServeOptions, *, quiet: bool) -> None:
     """Whatever is wrong with the address or the bundle is said before anybody is let in."""
-    from nadirfix.bundle import Bundle
     from nadirfix.serve.app import create_app
     from nadirfix.serve.front import PAGE_FOLDER
     from nadirfix.serve.placer import Placer
@@ -53,13 +64,26 @@ def _run(path: Path, options: ServeOptions, *, quiet: bool) -> None:
 
     one_heap()
     with listen(options) as listener:
-        bundle = Bundle.load(path)
+        bundle = _opened(path, options, quiet=quiet)
         Placer(bundle, options).warm_up()
         app = create_app(bundle, options)
         shown = "open" if (PAGE_FOLDER / "index.html").exists() else "the page is not built; see"
         name = f"[{options.host}]" if ":" in options.host else options.host
         remark(f"{shown} http://{name}:{options.port}/", quiet=quiet)
         serve_forever(app, listener, options, quiet=quiet)
+
+
+def _opened(path: Path, options: ServeOptions, *, quiet: bool) -> Bundle:
+    """The bundle, its networks to be run in the fastest way known, for as many photos at once as are placed.
+
+    Before anybody is let in: photos beside it would make the measurement wrong, and it them slow.
+    """
+    from nadirfix.bundle import Bundle
+    from nadirfix.cli.fastest import know_fastest
+
+    if options.measure:
+        know_fastest(path, quiet=quiet)
+    return Bundle.load(path, threads=options.threads, photos=options.photos_to_come)
 
 
 def _token(file: Path | None) -> str | None:

@@ -21,8 +21,9 @@ Span = tuple[int, int]
 _ROWS = 4096
 #: FAISS measures in single precision; rows this close to each other, relatively, may have changed places.
 _DOUBT = 1e-5
-#: Numbers that may be kept in single precision for the next photo: 16 MB of them.
-_LITTLE = 4 * 2**20
+#: Numbers that may be kept in single precision for the next photo: 64 MB of them, some 65 000 references of
+#: 256 numbers. To make them from half precision anew takes ten times as long as to compare a photo with them.
+_LITTLE = 16 * 2**20
 
 
 class ReferenceIndex:
@@ -43,7 +44,8 @@ class ReferenceIndex:
         Fewer come back where the classes hold fewer. None for the classes searches all of them.
         """
         query = np.asarray(descriptor, np.float32)
-        found = [_nearest(self.descriptors, span, query, k) for span in self._spans(classes)]
+        rows_of = self.descriptors if classes is not None else self._single
+        found = [_nearest(rows_of, span, query, k) for span in self._spans(classes)]
         rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in found)])
         distances = np.concatenate([np.empty(0), *(distances for _, distances in found)])
         best = np.lexsort((rows, distances))[: max(k, 0)]
@@ -56,11 +58,12 @@ class ReferenceIndex:
         """
         queries = np.asarray(descriptors, np.float32)
         rows, cosines = np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0))
-        for start, stop in _pieces([(0, len(self))]):
-            block = self._single[start:stop]
-            here = np.asarray(queries @ np.asarray(block, np.float32).T, np.float64)
-            there = np.broadcast_to(np.arange(start, stop), here.shape)
-            rows, cosines = _best(np.hstack([rows, there]), np.hstack([cosines, here]), k)
+        kept = self._single.dtype == np.float32
+        for start, stop in [(0, len(self))] if kept else _pieces([(0, len(self))]):
+            here, there = _best(queries @ np.asarray(self._single[start:stop], np.float32).T, k)
+            rows, cosines = np.hstack([rows, there + start]), np.hstack([cosines, here])
+            cosines, order = _best(cosines, k)
+            rows = np.take_along_axis(rows, order, axis=1)
         return rows, cosines
 
     @cached_property
@@ -78,20 +81,20 @@ class ReferenceIndex:
         yield from _pieces(zip(self.starts[chosen].tolist(), self.starts[chosen + 1].tolist(), strict=True))
 
 
-def _best(rows: Ints, cosines: Floats, k: int) -> tuple[Ints, Floats]:
-    """The k largest of each line, largest first; of equals the one that stood first."""
-    if cosines.shape[1] > k:  # what is below the k-th largest need not be sorted
-        least = -np.partition(-cosines, k - 1, axis=1)[:, k - 1]
-        some = [np.flatnonzero(line >= low) for line, low in zip(cosines, least, strict=True)]
-        found = [_line(rows[i], cosines[i], kept, k) for i, kept in enumerate(some)]
-        return np.stack([line for line, _ in found]), np.stack([line for _, line in found])
-    order = np.argsort(-cosines, axis=1, kind="stable")
-    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1)
+def _best(cosines: NDArray[np.floating], k: int) -> tuple[Floats, Ints]:
+    """The k largest of each line, largest first, and where they stood; of equals the one that stood first."""
+    count = cosines.shape[1]
+    if count <= k:
+        order = np.argsort(-cosines, axis=1, kind="stable")
+    else:  # what is below the k-th largest need not be sorted
+        least = np.partition(cosines, count - k, axis=1)[:, count - k]
+        order = np.stack([_line(line, low, k) for line, low in zip(cosines, least, strict=True)])
+    return np.take_along_axis(cosines, order, axis=1).astype(np.float64), order
 
 
-def _line(rows: Ints, cosines: Floats, some: Ints, k: int) -> tuple[Ints, Floats]:
-    order = some[np.argsort(-cosines[some], kind="stable")[:k]]
-    return rows[order], cosines[order]
+def _line(cosines: NDArray[np.floating], least: np.floating, k: int) -> Ints:
+    some = np.flatnonzero(cosines >= least)
+    return some[np.argsort(-cosines[some], kind="stable")[:k]]
 
 
 def _pieces(spans: Iterable[Span]) -> Iterator[Span]:
@@ -101,7 +104,7 @@ def _pieces(spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def _nearest(
-    descriptors: NDArray[np.float16], span: Span, query: NDArray[np.float32], k: int
+    descriptors: NDArray[np.floating], span: Span, query: NDArray[np.float32], k: int
 ) -> tuple[Ints, Floats]:
     """At least the k nearest rows of a run, with their distances in double precision."""
     block = np.asarray(descriptors[span[0] : span[1]], np.float32)

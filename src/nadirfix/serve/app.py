@@ -36,7 +36,9 @@ def create_app(
     bundle: Bundle, options: ServeOptions, *, place: Place | None = None, page: Path = PAGE_FOLDER
 ) -> FastAPI:
     """A service for one bundle; ``place`` stands in for placing photos in tests."""
-    desk = Desk(capacity=options.queue, pace=options.queue_pace)
+    desk = Desk(
+        capacity=options.queue, workers=options.workers, stuck_s=options.photo_s, pace=options.queue_pace
+    )
     ledger = Ledger(options.upload_bytes)
     metrics, atlas = Metrics(desk, ledger), Atlas(bundle, options)
 

@@ -1,9 +1,9 @@
-"""Many photos in one request: placed one after another while the rest is still being sent."""
+"""Many photos in one request: placed in their order while the rest is still being sent."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from typing import Any
 
 from nadirfix.errors import NadirfixError
@@ -15,7 +15,7 @@ __all__ = ["Batch", "Record", "note_field", "wish_of"]
 
 Record = dict[str, Any]
 #: The line of one photo; whatever is wrong with the photo is in the line.
-Line = Callable[[Part, Wish], Awaitable[Record]]
+Line = Callable[[Part, Wish], Coroutine[Any, Any, Record]]
 
 #: Logs an error, and gives it as the client may see it.
 Explain = Callable[[NadirfixError], NadirfixError]
@@ -26,16 +26,20 @@ _KNOWN = {"camera", "altitude"}
 class Batch:
     """Reads a form and makes lines of its photos.
 
-    While one photo is looked at the next one is read: two are in memory, no more. Reading goes on whether or
-    not the lines are taken: many clients send all they have before they read anything, and would wait for us
-    as we for them. The lines that wait are few and short.
+    While photos are looked at the next one is read. One photo is handed on after the other, and a further one
+    only where somebody ``idles``: a batch takes no core from other clients but its own. Reading goes on
+    whether or not the lines are taken: many clients send all they have before they read anything, and would
+    wait for us as we for them. The lines that wait are short.
     """
 
-    def __init__(self, line: Line, parts: AsyncIterator[Part], explain: Explain) -> None:
-        self._line, self._parts, self._explain = line, parts, explain
-        self._lines: asyncio.Queue[Record | Exception | None] = asyncio.Queue()
+    def __init__(
+        self, line: Line, parts: AsyncIterator[Part], explain: Explain, *, idles: Callable[[], bool]
+    ) -> None:
+        self._line, self._parts, self._explain, self._idles = line, parts, explain, idles
+        self._lines: asyncio.Queue[asyncio.Task[Record] | Record | Exception | None] = asyncio.Queue()
         self._fields: dict[str, str] = {}
-        self._at_work: asyncio.Task[None] | None = None
+        self._begun = False
+        self._at_work: set[asyncio.Task[Record]] = set()
 
     async def lines(self) -> AsyncGenerator[Record, None]:
         """The lines, each as soon as it is known; what is wrong before the first photo is raised."""
@@ -44,54 +48,61 @@ class Batch:
             while (line := await self._lines.get()) is not None:
                 if isinstance(line, Exception):
                     raise line
-                yield line
+                yield await _heard(line, reading) if isinstance(line, asyncio.Task) else line
         finally:
-            await _ended(reading, self._at_work)
+            await _ended(reading, *self._at_work)
 
     async def _read(self) -> None:
         try:
             await self._take_all()
             self._lines.put_nowait(None)
         except NadirfixError as error:
-            await self._break_off(error)
+            self._break_off(error)
         except Exception as error:  # told to whoever takes the lines
             self._lines.put_nowait(error)
+            raise
 
     async def _take_all(self) -> None:
         async for part in self._parts:
             if part.name == "photo":
                 await self._take(part)
             else:
-                note_field(part, self._fields, too_late=self._at_work is not None)
-        if self._at_work is None:
+                note_field(part, self._fields, too_late=self._begun)
+        if not self._begun:
             raise bad_request("the form has no photo", f"fields {sorted(self._fields)}")
-        await self._at_work
 
     async def _take(self, part: Part) -> None:
-        wish = wish_of(part, self._fields)
-        if self._at_work is not None:
-            await self._at_work
-        self._at_work = asyncio.create_task(self._put_line(part, wish))
+        """Hand the photo on when its turn has come; its line waits behind those of the photos before it."""
+        wish, self._begun = wish_of(part, self._fields), True
+        while self._at_work and not self._idles():
+            _, self._at_work = await asyncio.wait(self._at_work, return_when=asyncio.FIRST_COMPLETED)
+        task = asyncio.create_task(self._line(part, wish))
+        self._at_work.add(task)
+        self._lines.put_nowait(task)
+        await asyncio.sleep(0)  # it takes its place now, so that the next photo finds that nobody idles
 
-    async def _put_line(self, part: Part, wish: Wish) -> None:
-        self._lines.put_nowait(await self._line(part, wish))
-
-    async def _break_off(self, error: NadirfixError) -> None:
+    def _break_off(self, error: NadirfixError) -> None:
         """Before the first photo the whole request is wrong; after it the last line says so."""
-        if self._at_work is None:
+        if not self._begun:
             self._lines.put_nowait(error)
             return
-        await self._at_work
         self._lines.put_nowait({**error_record("", self._explain(error)), "photo": None})
         self._lines.put_nowait(None)
 
 
-async def _ended(*tasks: asyncio.Task[None] | None) -> None:
+async def _heard(line: asyncio.Task[Record], reading: asyncio.Task[None]) -> Record:
+    """The line, unless reading breaks off before it is known: whoever has hung up is not waited for."""
+    await asyncio.wait({line, reading}, return_when=asyncio.FIRST_COMPLETED)
+    if reading.done():
+        reading.result()
+    return await line
+
+
+async def _ended(*tasks: asyncio.Task[Any]) -> None:
     """End these and wait for it: until then they hold photos, and give back the bytes they hold."""
-    begun = [task for task in tasks if task is not None]
-    for task in begun:
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*begun, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def note_field(part: Part, fields: dict[str, str], *, too_late: bool) -> None:

@@ -60,7 +60,8 @@ class Counter:
             reader = FormReader(boundary, account, options, photos=options.batch_photos)
             line = partial(self._safe_line, account=account, request_id=request_id)
             parts = reader.parts(Body(request.receive, options))
-            batch = Batch(line, parts, partial(explained, request_id=request_id))
+            told = partial(explained, request_id=request_id)
+            batch = Batch(line, parts, told, idles=lambda: self._desk.idles)
             async with aclosing(batch.lines()) as lines:
                 async for record in lines:
                     yield record

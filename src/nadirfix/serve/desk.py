@@ -1,8 +1,9 @@
-"""One worker and a short queue before it: what does not fit is refused, and told when to come again."""
+"""Few workers and a short queue before them: what does not fit is refused, and told when to come again."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -11,7 +12,7 @@ from nadirfix.errors import ServiceError
 from nadirfix.serve.gate import Busy, Gate, Seat
 from nadirfix.serve.options import Pace
 from nadirfix.serve.reckoning import ServiceTimes
-from nadirfix.serve.worker import Worker
+from nadirfix.serve.workers import Workers
 
 __all__ = ["Busy", "ClientGone", "Desk", "Seat"]
 
@@ -23,18 +24,24 @@ class ClientGone(Exception):  # noqa: N818 (nothing is wrong: nobody listens any
 
 
 class Desk:
-    """Takes work until its queue is full, and does it piece by piece in a thread of its own.
+    """Takes work until its queue is full, and does it in threads of its own, so many pieces at once.
 
     Everything but ``stop`` is called from the event loop, so nothing here needs a lock.
     """
 
-    def __init__(self, *, capacity: int, what: str = "photo", pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        capacity: int,
+        workers: int = 1,
+        stuck_s: float = math.inf,
+        what: str = "photo",
+        pace: Pace | None = None,
+    ) -> None:
         pace = pace or Pace()
         times = ServiceTimes(pace)
-        self._worker, self._what = Worker(times), what
-        self._gate = Gate(
-            capacity=capacity, pace=pace, times=times, in_work=lambda: self._worker.count, what=what
-        )
+        self._workers, self._what = Workers(times, threads=workers, stuck_s=stuck_s), what
+        self._gate = Gate(capacity=capacity, pace=pace, times=times, workers=self._workers, what=what)
         self._stopped = False
 
     @property
@@ -48,9 +55,19 @@ class Desk:
         return self._gate.taken
 
     @property
-    def at_work_s(self) -> float:
-        """How long the piece at work has been at it; 0 when there is none."""
-        return self._worker.at_work_s
+    def stuck(self) -> int:
+        """Pieces of work that have been at it for longer than any should."""
+        return self._workers.stuck
+
+    @property
+    def able(self) -> int:
+        """How many pieces can be at work at once; 0 where all are stuck."""
+        return self._workers.able
+
+    @property
+    def idles(self) -> bool:
+        """Whether a worker has nothing to do, and nobody is on the way to it."""
+        return self.taken < self.able
 
     @contextmanager
     def seat(self) -> Iterator[Seat]:
@@ -80,7 +97,7 @@ class Desk:
         turn = self._gate.turn(seat, reserved=reserved)
         if self._stopped:
             raise _stopping()
-        future = self._worker.put(work, turn=turn)
+        future = self._workers.put(work, turn=turn)
         answer = asyncio.wrap_future(future)
         both: set[asyncio.Future[Answer] | asyncio.Task[None]] = {answer} if gone is None else {answer, gone}
         try:
@@ -89,13 +106,13 @@ class Desk:
                 return answer.result()
             raise _too_late(self._what, patience_s) if gone is None or not gone.done() else ClientGone
         finally:
-            self._worker.drop(future)
+            self._workers.drop(future)
             answer.cancel()
 
     def stop(self, within_s: float) -> bool:
         """Take nothing new and finish what was taken; False where something is stuck."""
         self._stopped = True
-        return self._worker.stop(within_s)
+        return self._workers.stop(within_s)
 
 
 def _too_late(what: str, patience_s: float) -> ServiceError:

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from typing import Protocol
 
 from nadirfix.errors import ServiceError
 from nadirfix.serve.options import Pace
 from nadirfix.serve.reckoning import Reckoning, ServiceTimes
 
-__all__ = ["Busy", "Gate", "Seat"]
+__all__ = ["AtWork", "Busy", "Gate", "Seat"]
 
 
 class Busy(ServiceError):  # noqa: N818 (the queue is full, nothing is broken)
@@ -33,10 +34,24 @@ class Seat:
     until_s: float
 
 
+class AtWork(Protocol):
+    """Those whom work is handed on to."""
+
+    @property
+    def count(self) -> int:
+        """Pieces of work handed on and not finished."""
+        ...
+
+    @property
+    def able(self) -> int:
+        """How many pieces can be at work at once."""
+        ...
+
+
 class Gate:
     """Lets work in as long as the last who came is answered within the usual time of a full queue.
 
-    ``in_work`` counts what has been handed on and is not finished; ``clock`` is for tests.
+    ``clock`` is for tests.
     """
 
     def __init__(
@@ -45,12 +60,12 @@ class Gate:
         capacity: int,
         pace: Pace,
         times: ServiceTimes,
-        in_work: Callable[[], int],
+        workers: AtWork,
         what: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._capacity, self._pace, self._what = capacity, pace, what
-        self._times, self._in_work, self._clock = times, in_work, clock
+        self._times, self._workers, self._clock = times, workers, clock
         self._seats: set[Seat] = set()
         self._turns = count()
         self._promised_s = 0.0
@@ -64,22 +79,28 @@ class Gate:
     def taken(self) -> int:
         """Pieces of work let in and not finished, those on their way to a seat included."""
         now_s = self._clock()
-        return self._in_work() + sum(seat.until_s > now_s for seat in self._seats)
+        return self._workers.count + sum(seat.until_s > now_s for seat in self._seats)
 
     @property
     def places(self) -> int:
         """How many may be in the house now: fewer than fit in, the more their times vary."""
-        return self.reckoning.places(self._capacity, self._pace.deviations)
+        return self.reckoning.places(self._capacity, self._pace.deviations, workers=self._able)
 
     @property
     def expected_s(self) -> float:
         """How long whoever is let in now waits for an answer, usually."""
-        return (self.taken + 1) * self.reckoning.usual_s
+        rounds = 1 + max(0, self.taken + 1 - self._able) / self._able
+        return rounds * self.reckoning.usual_s
+
+    @property
+    def interval_s(self) -> float:
+        """The usual time from one answer to the next while all are at work: how soon places become free."""
+        return self.reckoning.usual_s / self._able
 
     @property
     def bound_s(self) -> float:
         """Within this whoever is let in is answered, but for one in a hundred."""
-        return self._capacity * self.reckoning.usual_s
+        return self._capacity * self.interval_s
 
     def enter(self) -> Seat:
         """A place that is kept for a while; a refusal where nobody could keep to it."""
@@ -103,13 +124,18 @@ class Gate:
             self._refuse_if_full()
         return next(self._turns)
 
+    @property
+    def _able(self) -> int:
+        """Where all are stuck it is reckoned as if one were not: something must be told."""
+        return max(1, self._workers.able)
+
     def _refuse_if_full(self) -> None:
         """Tell those who come too early to come back one after another, as places become free."""
-        taken, usual_s = self.taken, self.reckoning.usual_s
+        taken, interval_s = self.taken, self.interval_s
         if taken < self.places:
             return
         now_s = self._clock()
-        latest_s = now_s + self._pace.longest_queues * self._capacity * usual_s
-        self._promised_s = min(max(self._promised_s, now_s) + usual_s, latest_s)
+        latest_s = now_s + self._pace.longest_queues * self._capacity * interval_s
+        self._promised_s = min(max(self._promised_s, now_s) + interval_s, latest_s)
         wait_s = max(1, math.ceil(min(self._promised_s - now_s, self._pace.longest_wait_s)))
         raise Busy("the queue is full", seen=f"{taken} {self._what}s in it", retry_after_s=wait_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field, replace
 
+from nadirfix.ahead import cores
 from nadirfix.errors import ServiceError
 
 __all__ = [
@@ -36,6 +37,9 @@ RETRY_SOON_S, RETRY_S = 1, 5
 TILE_PX = 256
 
 _MIB = 2**20
+#: Places for each photo at work: the wait that is promised is so many times as long as a photo takes, which
+#: even one that takes far longer than usual is done in.
+_QUEUE_PER_WORKER = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +75,14 @@ class ServeOptions:
     port: int = 8000
     token: str | None = field(default=None, repr=False)
     allow_origins: tuple[str, ...] = ()  # pages of other origins that may ask
-    queue: int = 16  # photos in the house, the one at work among them
+    queue: int = field(default_factory=lambda: max(16, _QUEUE_PER_WORKER * cores()))  # photos in the house
+    at_once: int | None = None  # of them at work; None: one on each core, as far as the queue is long enough
+    measure: bool = True  # at the start, which library is fastest here, where that is not known
+    photos_to_come: int = 100_000  # for so many the fastest is chosen: opening it does not count then
     photo_s: float = 60.0  # from when a photo is taken until its answer
     photo_bytes: int = 64 * _MIB
     max_pixels: int = 64_000_000
-    batches: int = 4  # at the same time, each with at most two photos in the house
+    batches: int = 4  # at the same time, each with one photo in the house, and one for each idle worker
     batch_photos: int = 1000
     upload_bytes: int = 256 * _MIB  # photos of all clients held in memory together
     body_grace_s: float = 10.0  # a body may keep us waiting so long, and longer by what it has brought
@@ -106,6 +113,16 @@ class ServeOptions:
                 seen=f"--host {self.host} and no token",
                 do="give --token-file FILE or set NADIRFIX_TOKEN, or leave --host out",
             )
+
+    @property
+    def workers(self) -> int:
+        """How many photos are placed at once; a short queue promises an answer too soon for many."""
+        return self.at_once or min(cores(), max(1, self.queue // _QUEUE_PER_WORKER))
+
+    @property
+    def threads(self) -> int:
+        """How many threads a network runs on, so that all photos at work together use every core once."""
+        return max(1, cores() // self.workers)
 
     @property
     def queue_pace(self) -> Pace:

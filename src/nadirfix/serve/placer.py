@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import threading
 from typing import TYPE_CHECKING, Any
 
 from nadirfix.options import LocateOptions
@@ -21,14 +22,16 @@ class Placer:
     """Says where photos were taken, in the lines of ``nadirfix locate``."""
 
     def __init__(self, bundle: Bundle, options: ServeOptions) -> None:
-        self._bundle = bundle
+        self._bundle, self._opening = bundle, threading.Lock()
         self._options = LocateOptions(max_pixels=options.max_pixels)
 
     def __call__(self, photo: bytes, wish: Wish) -> dict[str, Any]:
         """The line of one photo."""
-        from nadirfix.online import locate
+        from nadirfix.online import locate, open_parts
 
         check_kind(photo)
+        with self._opening:  # so that no two photos do it at once
+            open_parts(self._bundle, self._options)
         fix = locate(
             photo,
             bundle=self._bundle,

@@ -1,9 +1,10 @@
-"""How long so many photos take, one after another: reckoned from those that came before."""
+"""How long so many photos take, some of them at once: reckoned from those that came before."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 from nadirfix.serve.options import Pace
 
@@ -20,24 +21,31 @@ class Reckoning:
     usual_s: float
     spread: float  # their deviation over their mean
 
-    def sure_s(self, count: int, deviations: float) -> float:
-        """So many pieces take longer than this as rarely as a normal variable is so many deviations off.
+    def sure_s(self, count: int, deviations: float, *, workers: int = 1) -> float:
+        """The last of so many is done later than this as rarely as a normal variable is that far off.
 
-        Sums of waiting times lean to the long side, the more so the fewer they are: they are taken for
-        gamma-distributed, whose quantiles are nearly the cube of a normal one (Wilson and Hilferty).
+        Until it begins nobody idles, so all before it have taken no longer than their times together, over
+        the number of workers; then comes its own time. Such sums lean to the long side, the more so the fewer
+        they are: they are taken for gamma-distributed, whose quantiles are nearly the cube of a normal one
+        (Wilson and Hilferty).
         """
-        if count <= 0 or deviations <= 0 or self.spread < _ALIKE:
-            return max(0, count) * self.usual_s
-        ninth = self.spread**2 / (9 * count)
-        return float(count * self.usual_s * (1 - ninth + deviations * math.sqrt(ninth)) ** 3)
+        before = count - 1 if count > workers else 0
+        mean_s = self.usual_s * (before / workers + 1) if count > 0 else 0.0
+        if mean_s <= 0 or deviations <= 0 or self.spread < _ALIKE:
+            return mean_s
+        ninth = (self.spread * self.usual_s / mean_s) ** 2 * (before / workers**2 + 1) / 9
+        return float(mean_s * (1 - ninth + deviations * math.sqrt(ninth)) ** 3)
 
-    def places(self, queue: int, deviations: float) -> int:
+    def places(self, queue: int, deviations: float, *, workers: int = 1) -> int:
         """How many may be in the house so that the last is surely answered in the usual time of a full queue.
 
-        Two always, where the queue has them: one at work and one that takes over when it is done.
+        Two for each worker always, where the queue has them: one at work and one that takes over.
         """
-        fit = (n for n in range(queue, 2, -1) if self.sure_s(n, deviations) <= queue * self.usual_s)
-        return next(fit, min(queue, 2))
+        bound_s, least = queue * self.usual_s / workers, 2 * workers
+        if deviations <= 0:
+            return queue
+        sure = partial(self.sure_s, deviations=deviations, workers=workers)
+        return next((n for n in range(queue, least, -1) if sure(n) <= bound_s), min(queue, least))
 
 
 class ServiceTimes:

@@ -130,12 +130,12 @@ def _add_health(app: FastAPI, parts: Parts) -> None:
 
     @app.get("/readyz", responses=problems())
     async def readyz() -> dict[str, Any]:
-        """Photos are taken; not so while one has been at work for longer than it may."""
-        overdue_s = parts.desk.at_work_s - parts.options.photo_s
-        if overdue_s > 0:
-            seen = f"a photo is {overdue_s:.0f} s over its time"
+        """Photos are taken; not so where every worker has been at one for longer than it may."""
+        stuck = parts.desk.stuck
+        if parts.desk.able == 0:
+            seen = f"{stuck} photos at work for more than {parts.options.photo_s:g} s"
             raise ServiceError("service.timeout", "the service is stuck", seen=seen, do="start it again")
-        return {"status": "ready", "waiting": parts.desk.taken}
+        return {"status": "ready", "waiting": parts.desk.taken, "stuck": stuck}
 
     @app.get("/metrics", response_class=Response, responses={**_TEXT, **problems()})
     async def metrics() -> Response:

@@ -94,9 +94,7 @@ def _checked(
     seen = verdict.confirmed
     if seen is None:
         return CheckedLabel(row=row, why=verdict.reason or "")
-    return CheckedLabel(
-        row=row, found=seen.view, inliers=seen.inliers, sigma_m=_sigma_m(seen, asked, ground.gsd_m)
-    )
+    return CheckedLabel(row=row, found=seen.view, inliers=seen.inliers, sigma_m=_sigma_m(seen, asked))
 
 
 def _views(
@@ -142,9 +140,8 @@ def _around(label: Point, reach_m: float, look_m: float) -> Iterator[Point]:
         yield label.moved(2 * look_m * i, 2 * look_m * k)
 
 
-def _sigma_m(seen: Sighting, asked: VerifyOptions, map_gsd_m: float) -> float:
-    covariance_m2 = centre_covariance_m2(seen, asked.trust, map_gsd_m=map_gsd_m)
-    return math.sqrt(float(np.trace(covariance_m2)) / 2)
+def _sigma_m(seen: Sighting, asked: VerifyOptions) -> float:
+    return math.sqrt(float(np.trace(centre_covariance_m2(seen, asked))) / 2)
 
 
 def regions_of(checked: Sequence[CheckedLabel], *, epsg: int, region_m: float) -> list[dict[str, Any]]:

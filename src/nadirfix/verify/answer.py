@@ -16,12 +16,10 @@ from nadirfix.verify.trust import aircraft_covariance_m2, centre_covariance_m2, 
 __all__ = ["verified_fix"]
 
 
-def verified_fix(
-    fix: Fix, verdict: Verdict, camera: Camera, *, map_gsd_m: float, options: VerifyOptions
-) -> Fix:
+def verified_fix(fix: Fix, verdict: Verdict, camera: Camera, *, options: VerifyOptions) -> Fix:
     """The fix as the map has it: what was believed before is replaced, or taken back."""
     seen = verdict.places
-    told = [_fix_of(fix, s, camera, map_gsd_m, options) for s in seen]
+    told = [_fix_of(fix, s, camera, options) for s in seen]
     if verdict.reason is None:
         return replace(told[0], verified=True, hypotheses=tuple(told[1 : options.told]))
     refused = replace(
@@ -44,10 +42,10 @@ def _refused_confidence(seen: Sequence[Sighting], options: VerifyOptions) -> flo
     return best if best < options.min_confidence else best / 2
 
 
-def _fix_of(fix: Fix, sighting: Sighting, camera: Camera, map_gsd_m: float, options: VerifyOptions) -> Fix:
+def _fix_of(fix: Fix, sighting: Sighting, camera: Camera, options: VerifyOptions) -> Fix:
     """A sighting as an answer; which one is confirmed is not its own to say."""
     view, trust = sighting.view, options.trust
-    covariance_m2 = centre_covariance_m2(sighting, trust, map_gsd_m=map_gsd_m)
+    covariance_m2 = centre_covariance_m2(sighting, options)
     below_m2 = aircraft_covariance_m2(sighting, covariance_m2, trust)
     return replace(
         fix,

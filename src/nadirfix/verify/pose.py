@@ -38,8 +38,6 @@ _FINEST_PX = 0.15
 _LOOSE = (500.0, 500.0, 0.5, 0.5)
 #: Points this many deviations off count half.
 _FALL_OFF = 2.4
-#: Points a block must hold for their mean to say anything.
-_IN_BLOCK = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +47,6 @@ class FittedView:
     view: View
     residual_m: Floats  # one length per point
     covariance: Floats  # east, north (m), log altitude, heading, lean east, lean north (rad)
-    together_m: float = 0.0  # how far points of one part of the frame are off together, beyond chance
 
 
 def view_from_homography(ground_from_photo: Floats, camera: Camera, origin: Point) -> View:
@@ -86,8 +83,7 @@ def fit_view(
     pulls = np.einsum("nki,n,nk->ni", slope, weight, off)
     block = _blocks(photo_px, camera, options)
     covariance = _covariance(pulls, _curvature(slope, weight, off) + prior, prior, block)
-    together_m = _together_m(off, weight, block)
-    return FittedView(ask.view(at), np.hypot(off[:, 0], off[:, 1]), covariance, together_m)
+    return FittedView(ask.view(at), np.hypot(off[:, 0], off[:, 1]), covariance)
 
 
 def misses_m(photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, view: View) -> Floats:
@@ -202,24 +198,6 @@ def _covariance(pulls: Floats, normal: Floats, prior: Floats, block: Ints) -> Fl
     spreads = (fair * pulls.T @ pulls, used / max(used - 1, 1) * together.T @ together)
     both = [inverse @ (spread + prior) @ inverse for spread in spreads]
     return np.asarray(max(both, key=lambda c: float(c[0, 0] + c[1, 1])), np.float64)
-
-
-def _together_m(off: Floats, weight: Floats, block: Ints) -> float:
-    """Metres, per axis, by which points of a block are off together: what chance alone would do taken away.
-
-    Where two pictures are warped against each other neighbours err alike, however many there are.
-    """
-    count = int(block.max()) + 1
-    total = np.bincount(block, weight, minlength=count)
-    used = np.bincount(block, minlength=count) >= _IN_BLOCK
-    if np.count_nonzero(used) < 2:
-        return 0.0
-    sums = np.stack([np.bincount(block, weight * off[:, k], minlength=count) for k in (0, 1)], axis=1)
-    mean = sums[used] / total[used, None]
-    inside = off - (sums / np.maximum(total, 1e-12)[:, None])[block]
-    scatter = np.bincount(block, (weight**2) * (inside**2).sum(axis=1), minlength=count)[used]
-    chance = scatter / total[used] ** 2 / 2
-    return math.sqrt(max(float(np.mean((mean**2).sum(axis=1) / 2 - chance)), 0.0))
 
 
 def _blocks(photo_px: Floats, camera: Camera, options: VerifyOptions) -> Ints:

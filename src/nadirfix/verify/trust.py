@@ -1,7 +1,7 @@
 """How far to trust what the map confirmed: a chance of being right, and a radius in metres.
 
-The constants are provisional: ``bench/calibrate.py`` measures what they should be, on places where the truth
-is known and nothing is evaluated; docs/verification.md says how far that has gone.
+``bench/calibrate.py`` measures what the constants should be, on places where the truth is known and nothing
+is evaluated; docs/verification.md says how far that has gone.
 """
 
 from __future__ import annotations
@@ -11,10 +11,18 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.options_verify import TrustOptions
+from nadirfix.options_verify import TrustOptions, VerifyOptions
 from nadirfix.verify.compare import Sighting
 
-__all__ = ["aircraft_covariance_m2", "centre_covariance_m2", "confidence_of", "radius95_m", "support_of"]
+__all__ = [
+    "aircraft_covariance_m2",
+    "bare_m",
+    "centre_covariance_m2",
+    "confidence_of",
+    "radii95_m",
+    "radius95_m",
+    "support_of",
+]
 
 Floats = NDArray[np.float64]
 
@@ -30,9 +38,14 @@ def support_of(sighting: Sighting, options: TrustOptions) -> float:
     """
     if sighting.inliers == 0:
         return 0.0
+    return math.sqrt(_parts(sighting, options) * sighting.inliers)
+
+
+def _parts(sighting: Sighting, options: TrustOptions) -> int:
+    """In how many parts of the frame points agree."""
     grid = np.array([options.grid_columns, options.grid_rows])
     part = np.clip((sighting.photo_share * grid).astype(int), 0, grid - 1)
-    return math.sqrt(len(np.unique(part @ [1, options.grid_columns])) * sighting.inliers)
+    return len(np.unique(part @ [1, options.grid_columns]))
 
 
 def confidence_of(sighting: Sighting, options: TrustOptions) -> float:
@@ -43,13 +56,24 @@ def confidence_of(sighting: Sighting, options: TrustOptions) -> float:
     return 1 / (1 + math.exp(-min(max(odds, -50.0), 50.0)))
 
 
-def centre_covariance_m2(sighting: Sighting, options: TrustOptions, *, map_gsd_m: float) -> Floats:
+def bare_m(sighting: Sighting, options: VerifyOptions) -> float:
+    """The share of the frame in which nothing agrees, times how far off a point may be and still agree.
+
+    Points that are farther off are left out, so residuals alone never say that the ground itself lies
+    elsewhere: where two pictures are warped against each other, what is left is the part that fits.
+    """
+    trust = options.trust
+    silent = 1 - _parts(sighting, trust) / (trust.grid_columns * trust.grid_rows)
+    return silent * options.inlier_px * sighting.gsd_m
+
+
+def centre_covariance_m2(sighting: Sighting, options: VerifyOptions) -> Floats:
     """Covariance of the frame centre, east and north: what the points say, and what they cannot know."""
     if sighting.fitted is None:
         raise ValueError("nothing was seen, so there is nothing to be sure of")
-    warped_m2 = (options.warp * sighting.fitted.together_m) ** 2
-    unseen_m2 = warped_m2 + options.floor_m**2 + (options.floor_map_px * map_gsd_m) ** 2
-    return options.inflate**2 * sighting.fitted.covariance[:2, :2] + unseen_m2 * np.eye(2)
+    trust = options.trust
+    unseen_m2 = (trust.bare * bare_m(sighting, options)) ** 2 + trust.floor_m**2
+    return trust.inflate**2 * sighting.fitted.covariance[:2, :2] + unseen_m2 * np.eye(2)
 
 
 def aircraft_covariance_m2(sighting: Sighting, centre_m2: Floats, options: TrustOptions) -> Floats:
@@ -64,15 +88,17 @@ def aircraft_covariance_m2(sighting: Sighting, centre_m2: Floats, options: Trust
 
 
 def radius95_m(covariance_m2: Floats) -> float:
-    """The radius of the circle that holds the truth in 95 of 100 cases, for this covariance.
+    """The radius of the circle that holds the truth in 95 of 100 cases, for this covariance."""
+    return float(radii95_m(np.linalg.eigvalsh(covariance_m2)))
+
+
+def radii95_m(spread_m2: Floats) -> Floats:
+    """The same for many at once, from the variances along both axes of each (the last dimension).
 
     The squared distance is a sum of two weighted squares; its 95th percentile is taken from the gamma
     distribution with the same mean and variance.
     """
-    spread = np.linalg.eigvalsh(covariance_m2)
-    mean, square = float(spread.sum()), float((spread**2).sum())
-    if mean <= 0:
-        return 0.0
-    degrees = mean**2 / square
-    cube = 1 - 2 / (9 * degrees) + _Z95 * math.sqrt(2 / (9 * degrees))
-    return math.sqrt(mean * cube**3)
+    mean, square = spread_m2.sum(axis=-1), (spread_m2**2).sum(axis=-1)
+    bend = 2 * square / (9 * np.maximum(mean, 1e-12) ** 2)  # two ninths of one over the degrees of freedom
+    cube = 1 - bend + _Z95 * np.sqrt(bend)
+    return np.asarray(np.sqrt(np.maximum(mean, 0.0) * cube**3), np.float64)

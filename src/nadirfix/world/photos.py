@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.ahead import in_order
 from nadirfix.camera import Camera
 from nadirfix.errors import OutputError
 from nadirfix.image.stamp import encode_jpeg
@@ -78,8 +78,7 @@ class _Maker:
     write_pose: bool
 
     def make_all(self, views: Sequence[View], folder: Path) -> Generator[ManifestRow]:
-        with ThreadPoolExecutor(_THREADS) as pool:
-            yield from pool.map(lambda item: self._make(folder, *item), enumerate(views))
+        yield from in_order(lambda item: self._make(folder, *item), enumerate(views), workers=_THREADS)
 
     def _make(self, folder: Path, index: int, view: View) -> ManifestRow:
         seen = self.photo_map.render(view, self.camera)

@@ -1,4 +1,4 @@
-"""One thread that does one piece of work after another; what is stuck in it does not hold up the end."""
+"""A few threads that do work in its order; what is stuck in one holds up neither the others nor the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from nadirfix.serve.reckoning import ServiceTimes
 
-__all__ = ["Worker"]
+__all__ = ["Workers"]
 
 Answer = TypeVar("Answer")
 
@@ -22,41 +22,47 @@ class _Piece(NamedTuple):
     work: Callable[[], Any]
 
 
-class Worker:
-    """Does what it is given, whose turn is earliest first.
+class Workers:
+    """Do what they are given, whose turn is earliest first; so many pieces are at work at once.
 
     Python's own pool waits for its threads when the program ends, and keeps what was cancelled until its turn
-    comes, photo and all. This one forgets it at once, and its thread may be left behind.
+    comes, photo and all. This one forgets it at once, and its threads may be left behind. A piece that takes
+    longer than ``stuck_s`` cannot be stopped: its thread does not count any more until it is done.
     """
 
-    def __init__(self, times: ServiceTimes) -> None:
-        self._times = times
+    def __init__(self, times: ServiceTimes, *, threads: int, stuck_s: float) -> None:
+        self._times, self._most, self._stuck_s = times, threads, stuck_s
         self._changed = threading.Condition()
         self._waiting: list[_Piece] = []
-        self._thread: threading.Thread | None = None
-        self._began_s: float | None = None
+        self._begun_s: dict[Future[Any], float] = {}
+        self._threads: list[threading.Thread] = []
         self._stopped = False
 
     @property
     def count(self) -> int:
-        """Pieces of work taken and not finished."""
+        """Pieces of work taken and neither finished nor stuck."""
         with self._changed:
-            return len(self._waiting) + (self._began_s is not None)
+            return len(self._waiting) + len(self._begun_s) - self._stuck()
 
     @property
-    def at_work_s(self) -> float:
-        """How long the piece at work has been at it; 0 when there is none."""
-        began_s = self._began_s
-        return 0.0 if began_s is None else time.monotonic() - began_s
+    def stuck(self) -> int:
+        """Pieces of work that have been at it for longer than any should."""
+        with self._changed:
+            return self._stuck()
+
+    @property
+    def able(self) -> int:
+        """How many pieces can be at work at once: threads that are not stuck."""
+        return self._most - self.stuck
 
     def put(self, work: Callable[[], Answer], *, turn: int) -> Future[Answer]:
-        """Do this when all that is here and has an earlier turn is done."""
+        """Do this when all that is here and has an earlier turn has begun."""
         future: Future[Answer] = Future()
         with self._changed:
             insort(self._waiting, _Piece(turn, future, work), key=lambda piece: piece.turn)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="nadirfix-desk", daemon=True)
-                self._thread.start()
+            if len(self._threads) < self._most:
+                self._threads.append(threading.Thread(target=self._run, name="nadirfix-desk", daemon=True))
+                self._threads[-1].start()
             self._changed.notify()
         return future
 
@@ -67,12 +73,17 @@ class Worker:
 
     def stop(self, within_s: float) -> bool:
         """Finish what was taken; False where something is still at work after this time."""
+        until_s = time.monotonic() + within_s
         with self._changed:
             self._stopped = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join(within_s)
-        return self._thread is None or not self._thread.is_alive()
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join(max(0.0, until_s - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _stuck(self) -> int:
+        now_s = time.monotonic()
+        return sum(now_s - began_s > self._stuck_s for began_s in self._begun_s.values())
 
     def _run(self) -> None:
         while self._do_next():
@@ -87,20 +98,19 @@ class Worker:
             _, future, work = self._waiting.pop(0)
             if not future.set_running_or_notify_cancel():
                 return True
-            self._began_s = began_s = time.monotonic()
+            self._begun_s[future] = time.monotonic()
         try:
             answer, fault = work(), None
         except BaseException as error:  # whoever asked is told
             answer, fault = None, error
-        self._note(time.monotonic() - began_s)
+        self._note(future)
         if fault is None:
             future.set_result(answer)
         else:
             future.set_exception(fault)
         return True
 
-    def _note(self, took_s: float) -> None:
+    def _note(self, future: Future[Any]) -> None:
         """Its place is free before the answer is heard."""
         with self._changed:
-            self._began_s = None
-            self._times.note(took_s)
+            self._times.note(time.monotonic() - self._begun_s.pop(future))

@@ -1,0 +1,25 @@
+"""Which library is fastest here: found out before many photos come, where this machine does not know yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nadirfix.cli.words import remark
+from nadirfix.errors import MapError
+
+__all__ = ["know_fastest"]
+
+
+def know_fastest(bundle: Path, *, quiet: bool) -> None:
+    """Measure, once, how this bundle's networks run fastest on this machine; networks opened later run so."""
+    from nadirfix.bundle import Bundle
+    from nadirfix.bundle.backends import find_fastest, is_known
+
+    opened = Bundle.load(bundle)
+    if is_known(opened):
+        return
+    remark("measuring, once, which library runs this bundle's networks fastest here", quiet=quiet)
+    try:
+        find_fastest(opened)
+    except MapError as error:  # a map too small to take examples from is still one to place photos on
+        remark(f"not measured: {error}", quiet=quiet)
