@@ -13,7 +13,7 @@ from accuracy_cover import where
 from accuracy_fixes import bands, foreign, refused, stages, verified
 from accuracy_networks import networks
 from accuracy_published import older, published
-from accuracy_rows import changes, missing
+from accuracy_rows import changes, missing, widths
 from accuracy_tables import percent, result, source, table
 from accuracy_unseen import retrieval
 from record import RESULTS
@@ -36,7 +36,7 @@ def main() -> None:
 
 def page() -> str:
     parts = [HEAD, verified(), bands(), where(), foreign(), refused(), stages(), retrieval(), published()]
-    parts += [changes(), older(), networks(), matching(), rest()]
+    parts += [changes(), widths(), older(), networks(), matching(), rest()]
     texts = [text for part in parts if part for text in part.strip().split("\n\n")]
     return "\n\n".join(filled(text) for text in texts) + "\n"
 

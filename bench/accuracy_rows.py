@@ -113,3 +113,44 @@ place by what was best on the *other* one, never on the fixed views:
 def origin(told: list[tuple[str, str, Result]]) -> str:
     place, row, _ = told[0]
     return source(f"rows_{place}_{row}", f"bench/rows.py --place {place} --rows all …")
+
+
+WIDTHS = {"bins25": "25 m", "bins50": "50 m", "bins75": "75 m", "bins100": "100 m", "variable": "variable"}
+
+
+def widths() -> str:
+    """Classes of every width fitted to the map; empty until somebody has measured it."""
+    ran = [place for place in PLACES if has(f"bins_{place}")]
+    if not ran:
+        return ""
+    rows = [row for place in ran for row in width_rows(place)]
+    heads = [
+        "classes",
+        "",
+        "photos",
+        "best class",
+        "in per cent",
+        "within 25 m",
+        "50 m",
+        "100 m",
+        "all classes",
+    ]
+    return f"""### Altitude classes of other widths, nothing trained
+
+Classes fitted to the map's own views, as the shipped recipe does it, by networks that never saw the place; all
+widths on the same views and photos.
+
+{table(heads, rows)}
+
+{source(f"bins_{ran[0]}", f"bench/bins.py --name {ran[0]} …")}"""
+
+
+def width_rows(place: str) -> list[list[object]]:
+    told = result(f"bins_{place}")["results"]
+    rows: list[list[object]] = []
+    for name, said in WIDTHS.items():
+        one = told["bins"][name]
+        shares = [percent(one[f"hard_within_{d}_m"]) for d in (25, 50, 100)]
+        hard = [f"{one['hard_m']:.1f} m", percent(one["hard_percent"])]
+        rows.append([PLACES[place], said, told["photos"], *hard, *shares, f"{one['soft_m']:.1f} m"])
+    return rows
