@@ -137,8 +137,8 @@ def widths() -> str:
     ]
     return f"""### Altitude classes of other widths, nothing trained
 
-Classes fitted to the map's own views, as the shipped recipe does it, by networks that never saw the place; all
-widths on the same views and photos.
+Classes fitted to the map's own views, as the shipped recipe does it, by networks that never saw the place;
+all widths on the same views and photos.
 
 {table(heads, rows)}
 

@@ -109,7 +109,7 @@ def test_a_row_that_was_run_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> N
 def test_classes_of_every_width_are_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     one = {"hard_m": 33.3, "hard_percent": 9.0, "soft_m": 30.0}
     one |= {f"hard_within_{d}_m": 50.0 for d in (25, 50, 100)}
-    told = {"photos": 200, "bins": {name: one for name in accuracy_rows.WIDTHS}}
+    told = {"photos": 200, "bins": dict.fromkeys(accuracy_rows.WIDTHS, one)}
     monkeypatch.setattr(accuracy_rows, "has", lambda name: name == "bins_town")
     monkeypatch.setattr(accuracy_rows, "result", lambda _name: {"results": told})
     monkeypatch.setattr(accuracy_rows, "source", lambda name, _command: name)
