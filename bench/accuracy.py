@@ -13,7 +13,7 @@ from accuracy_cover import where
 from accuracy_fixes import bands, foreign, refused, stages, verified
 from accuracy_networks import networks
 from accuracy_published import older, published
-from accuracy_rows import changes
+from accuracy_rows import changes, missing, widths
 from accuracy_tables import percent, result, source, table
 from accuracy_unseen import retrieval
 from record import RESULTS
@@ -36,7 +36,7 @@ def main() -> None:
 
 def page() -> str:
     parts = [HEAD, verified(), bands(), where(), foreign(), refused(), stages(), retrieval(), published()]
-    parts += [changes(), older(), networks(), matching(), REST]
+    parts += [changes(), widths(), older(), networks(), matching(), rest()]
     texts = [text for part in parts if part for text in part.strip().split("\n\n")]
     return "\n\n".join(filled(text) for text in texts) + "\n"
 
@@ -105,9 +105,12 @@ these settings have never met. Confidence was calibrated on worlds, the desert a
 those and on other views of the mine; that a radius from residuals alone is too small was seen on the fixed
 views ([ADR 28](adr/0028-what-a-radius-can-know.md), [ADR 35](adr/0035-where-nothing-agrees.md))."""
 
-REST = """## Not measured
 
-The whole chain on the desert and the campus; real flights."""
+def rest() -> str:
+    """What the page does not say."""
+    return f"""## Not measured
+
+{missing()} The whole chain on the desert and the campus; real flights."""
 
 
 if __name__ == "__main__":

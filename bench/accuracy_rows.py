@@ -30,6 +30,14 @@ def changes() -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def missing() -> str:
+    """Rows that nobody has run on any place."""
+    ran = {row for _, row, _ in found(ALTITUDE | PLACE)}
+    absent = [f"{said} (`{row}`)" for row, said in (ALTITUDE | PLACE).items() if row not in ran]
+    tried = "" if found(TRIED) else " No trial of settings (`--rows trials`) either."
+    return f"Of `bench/rows.py`: {'; '.join(absent)}.{tried}" if absent else ""
+
+
 def head(told: list[tuple[str, str, Result]]) -> str:
     steps = {row: one["settings"]["steps"] for _, row, one in told}
     some = ", ".join(
@@ -41,9 +49,9 @@ def head(told: list[tuple[str, str, Result]]) -> str:
     return f"""### One change at a time
 
 The same method on fixed views, one thing changed in each row, one seed, one short equal budget in steps
-({some}; {batch} pictures each): these say what choices are worth against each other, and all are worse than a
-longer training. No row starts from other places. Random starts are shown as such: ImageNet weights of
-EfficientNet-B5 could not be had, so that row shows the start, not the encoder."""
+({some}; {batch} pictures each): these say what choices are worth against each
+other. No row starts from other places. Random starts are shown as such: ImageNet weights of EfficientNet-B5
+could not be had, so that row shows the start, not the encoder."""
 
 
 def altitude_rows(told: list[tuple[str, str, Result]]) -> str:
@@ -105,3 +113,44 @@ place by what was best on the *other* one, never on the fixed views:
 def origin(told: list[tuple[str, str, Result]]) -> str:
     place, row, _ = told[0]
     return source(f"rows_{place}_{row}", f"bench/rows.py --place {place} --rows all …")
+
+
+WIDTHS = {"bins25": "25 m", "bins50": "50 m", "bins75": "75 m", "bins100": "100 m", "variable": "variable"}
+
+
+def widths() -> str:
+    """Classes of every width fitted to the map; empty until somebody has measured it."""
+    ran = [place for place in PLACES if has(f"bins_{place}")]
+    if not ran:
+        return ""
+    rows = [row for place in ran for row in width_rows(place)]
+    heads = [
+        "classes",
+        "",
+        "photos",
+        "best class",
+        "in per cent",
+        "within 25 m",
+        "50 m",
+        "100 m",
+        "all classes",
+    ]
+    return f"""### Altitude classes of other widths, nothing trained
+
+Classes fitted to the map's own views, as the shipped recipe does it, by networks that never saw the place;
+all widths on the same views and photos.
+
+{table(heads, rows)}
+
+{source(f"bins_{ran[0]}", f"bench/bins.py --name {ran[0]} …")}"""
+
+
+def width_rows(place: str) -> list[list[object]]:
+    told = result(f"bins_{place}")["results"]
+    rows: list[list[object]] = []
+    for name, said in WIDTHS.items():
+        one = told["bins"][name]
+        shares = [percent(one[f"hard_within_{d}_m"]) for d in (25, 50, 100)]
+        hard = [f"{one['hard_m']:.1f} m", percent(one["hard_percent"])]
+        rows.append([PLACES[place], said, told["photos"], *hard, *shares, f"{one['soft_m']:.1f} m"])
+    return rows

@@ -106,9 +106,21 @@ def test_a_row_that_was_run_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> N
     assert "mine" not in page
 
 
+def test_classes_of_every_width_are_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = {"hard_m": 33.3, "hard_percent": 9.0, "soft_m": 30.0}
+    one |= {f"hard_within_{d}_m": 50.0 for d in (25, 50, 100)}
+    told = {"photos": 200, "bins": dict.fromkeys(accuracy_rows.WIDTHS, one)}
+    monkeypatch.setattr(accuracy_rows, "has", lambda name: name == "bins_town")
+    monkeypatch.setattr(accuracy_rows, "result", lambda _name: {"results": told})
+    monkeypatch.setattr(accuracy_rows, "source", lambda name, _command: name)
+    page = accuracy_rows.widths()
+    assert page.count("| 200 | 33.3 m | 9.0 % |") == 5
+    assert "| town | variable |" in page
+
+
 def test_nothing_is_on_the_page_that_was_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accuracy_rows, "has", lambda _name: False)
-    assert accuracy_rows.changes() == ""
+    assert accuracy_rows.changes() == accuracy_rows.widths() == ""
 
 
 def test_trials_never_look_at_the_fixed_views() -> None:

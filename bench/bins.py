@@ -1,0 +1,109 @@
+"""Altitude classes of every width, fitted to one map without training, on the same views and photos.
+
+python bench/bins.py --bundle B --manifest FILE --name mine [--limit N]
+
+Views of the map and photos are embedded once by the bundle's altitude network; classes of 25, 50, 75 and
+100 m and of variable width are then fitted to the same vectors, so that nothing but the classes differs.
+About three minutes for 600 views and 400 photos on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+from record import record
+
+from nadirfix.ahead import cores, in_order
+from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.altitude.fit import Looks, draw_views, fit_directions, scores_of
+from nadirfix.bundle import Bundle, parts
+from nadirfix.geo.texture import Texture
+from nadirfix.image.crop import network_frame
+from nadirfix.image.decode import decode
+from nadirfix.image.spectrum import log_spectrum
+from nadirfix.manifest import read_manifest
+from nadirfix.nn.probability import softmax
+from nadirfix.options import BinOptions
+from nadirfix.runtime import load_network
+
+WIDTHS = {
+    **{f"bins{width}": BinOptions(width_m=float(width)) for width in (25, 50, 75, 100)},
+    "variable": BinOptions(kind="variable"),
+}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--bundle", required=True)
+    options.add_argument("--manifest", type=Path, required=True)
+    options.add_argument("--name", required=True)
+    options.add_argument("--views", type=int, default=0, help="of the map; as many as the recipe has")
+    options.add_argument("--limit", type=int, default=0, help="photos, spread over the manifest")
+    options.add_argument("--out", type=Path, help="another folder for the result")
+    given = options.parse_args()
+    bundle = Bundle.load(given.bundle)
+    seen, seen_m = of_map(bundle, given.views)
+    photos, true_m = of_photos(bundle, given.manifest, given.limit)
+    told = {name: fitted(AltitudeBins.from_options(one), bundle, (seen, seen_m), (photos, true_m))
+            for name, one in WIDTHS.items()}  # fmt: skip
+    for name, found in told.items():
+        print(name, json.dumps(found))
+    network = bundle.manifest["networks"]["altitude"]["weights"]["sha256"]
+    result = {"seed": bundle.recipe.fit.seed, "views": len(seen), "photos": len(photos), "network": network}
+    where = {"out_dir": given.out} if given.out else {}
+    print(f"wrote {record(f'bins_{given.name}', {**result, 'bins': told}, **where)}")
+
+
+def of_map(bundle: Bundle, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """What the network makes of views of the map from every altitude, and those altitudes."""
+    recipe = bundle.recipe
+    fit = dataclasses.replace(recipe.fit, views=count or recipe.fit.views)
+    texture = Texture.load(bundle.path / parts.TEXTURE)
+    views = draw_views(texture, recipe.camera, bundle.bins, fit)
+    looks, embed = Looks(texture, recipe.camera, recipe.altitude_network, fit), embedder(bundle)
+    found = in_order(lambda i: embed(looks.of(views, i)[None])[0], range(len(views)), workers=cores())
+    return np.stack(list(found)), views.altitude_m
+
+
+def of_photos(bundle: Bundle, manifest: Path, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    """What the network makes of the photos, and from how high they were taken."""
+    rows = read_manifest(manifest)
+    rows = rows[:: max(1, len(rows) // limit)][:limit] if limit else rows
+    network, embed = bundle.recipe.altitude_network, embedder(bundle)
+    size = {"width_px": network.width_px, "height_px": network.height_px}
+
+    def look(i: int) -> np.ndarray:
+        pixels = decode((manifest.parent / rows[i].photo).read_bytes(), max_pixels=10**9)
+        frame = network_frame(pixels, bundle.camera, bundle.camera, **size)
+        return embed(log_spectrum(frame, network)[None])[0]
+
+    found = in_order(look, range(len(rows)), workers=cores())
+    return np.stack(list(found)), np.array([row.altitude_m for row in rows], np.float64)
+
+
+def embedder(bundle: Bundle):
+    """The altitude network in single precision; every core runs one of its own."""
+    return load_network(bundle.network_files(parts.ALTITUDE).single, threads=1).run
+
+
+def fitted(bins: AltitudeBins, bundle: Bundle, views: tuple, photos: tuple) -> dict[str, float]:
+    """Classes fitted to the views, measured on the photos: the best class, and the mean of all."""
+    labels = bins.indices_of(views[1])
+    rows = fit_directions(views[0], labels, len(bins), penalty=bundle.recipe.fit.penalty)
+    scores = scores_of(photos[0], rows).astype(np.float64)
+    soft_m = np.stack([softmax(row) for row in scores]) @ bins.centers_m
+    found = {"classes": len(bins)}
+    for way, told_m in {"hard": bins.centers_m[scores.argmax(1)], "soft": soft_m}.items():
+        off = np.abs(told_m - photos[1])
+        found[f"{way}_m"] = round(float(off.mean()), 1)
+        found[f"{way}_percent"] = round(100 * float((off / photos[1]).mean()), 1)
+        found |= {f"{way}_within_{d}_m": round(100 * float((off < d).mean()), 1) for d in (25, 50, 100)}
+    return found
+
+
+if __name__ == "__main__":
+    main()
