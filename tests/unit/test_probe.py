@@ -200,3 +200,63 @@ def test_versions_are_those_python_tells(name: str) -> None:
     pytest.importorskip(name)
     assert _version(name) == metadata.version(name)
     assert _version("no_such_library") is None
+
+
+class Nonsense:
+    """A compiled form as OpenVINO makes one now and then: it answers, and none of it is true."""
+
+    def create_infer_request(self):
+        return self
+
+    def infer(self, inputs):
+        return [np.random.default_rng(1).normal(size=(len(inputs[0]), 512)).astype(np.float32)]
+
+
+def compiling(monkeypatch: pytest.MonkeyPatch, wrong: int) -> list[int]:
+    """The first so many compiled forms are nonsense; what is returned grows with each."""
+    from nadirfix.runtime.openvino import OpenVinoNetwork
+
+    right, made = OpenVinoNetwork._compiled, []
+
+    def compiled(self, shape):
+        made.append(1)
+        return Nonsense() if len(made) <= wrong else right(self, shape)
+
+    monkeypatch.setattr(OpenVinoNetwork, "_compiled", compiled)
+    return made
+
+
+def test_a_form_that_answers_nonsense_is_made_anew(
+    files: NetworkFiles, examples: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openvino")
+    from nadirfix.runtime.openvino import OpenVinoNetwork
+
+    made = compiling(monkeypatch, wrong=2)
+    network, wanted = OpenVinoNetwork(files.single, threads=1), OnnxNetwork(files.single, threads=1)
+    assert np.allclose(network.run(examples), wanted.run(examples), atol=1e-3)
+    network.run(examples)
+    assert len(made) == 3
+
+
+def test_a_library_that_answers_nothing_else_is_not_used(
+    files: NetworkFiles, examples: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openvino")
+    from nadirfix.runtime.openvino import OpenVinoNetwork
+
+    compiling(monkeypatch, wrong=99)
+    network, wanted = OpenVinoNetwork(files.single, threads=1), OnnxNetwork(files.single, threads=1)
+    with pytest.warns(UserWarning, match="answers wrongly"):
+        assert np.array_equal(network.run(examples), wanted.run(examples))
+
+
+def test_a_trial_sees_a_way_as_it_is(
+    files: NetworkFiles, examples: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openvino")
+    from nadirfix.runtime.load import load_way
+
+    compiling(monkeypatch, wrong=99)
+    network = load_way(files, Way("openvino"), threads=1, check=False)
+    assert np.array_equal(network.run(examples), Nonsense().infer([examples])[0])

@@ -29,8 +29,8 @@ def load_fastest(files: NetworkFiles, *, threads: int = _EVERY_CORE, looks: int 
     return load_way(files, remembered_way(files, looks=looks) or Way(), threads=threads)
 
 
-def load_way(files: NetworkFiles, way: Way, *, threads: int = _EVERY_CORE) -> Network:
-    """The network, run in this way."""
+def load_way(files: NetworkFiles, way: Way, *, threads: int = _EVERY_CORE, check: bool = True) -> Network:
+    """The network, run in this way; ``check`` leaves no wrong answer to it, which a trial wants to see."""
     path = way.file(files)
     if not path.is_file():
         raise BundleError(
@@ -42,5 +42,6 @@ def load_way(files: NetworkFiles, way: Way, *, threads: int = _EVERY_CORE) -> Ne
     if way.library == "openvino":
         from nadirfix.runtime.openvino import OpenVinoNetwork
 
-        return OpenVinoNetwork(path, threads=threads, precision=_OPENVINO_PRECISION[way.precision])
+        precision = _OPENVINO_PRECISION[way.precision]
+        return OpenVinoNetwork(path, threads=threads, precision=precision, check=check)
     return OnnxNetwork(path, threads=threads)
