@@ -97,7 +97,7 @@ def refused() -> str:
     if not named:
         return ""
     rows = [
-        [REFUSED[name].get(ground, ground), n["photos"], n["answered"], n["wrong"]]
+        [REFUSED[name].get(ground, ground), n["photos"], n["answered"], n["wrong"], farthest(name, ground)]
         for name, told in named.items()
         for ground, n in told["grounds"].items()
     ]
@@ -110,9 +110,16 @@ that were drawn anew, have nothing in common with the map: there every answer wo
 are the same under another sun may rightly be found. On the mine closed forest is where at least four fifths
 of the frame are green and rough on the map, by the rule of `bench/refuse.py`; places were drawn at random.
 
-{table(["ground", "photos", "answered", "wrong"], rows)}
+{table(["ground", "photos", "answered", "wrong", "farthest answer off"], rows)}
 
 {sources}"""
+
+
+def farthest(name: str, ground: str) -> str:
+    """The largest error of the answers on one ground."""
+    with (RESULTS / f"refuse_{name}.csv").open(newline="", encoding="utf-8") as file:
+        off_m = [float(x["error_m"]) for x in csv.DictReader(file) if x["ground"] == ground and x["error_m"]]
+    return f"{max(off_m):.1f} m" if off_m else ""
 
 
 REFUSED = {

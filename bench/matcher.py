@@ -166,9 +166,10 @@ def said(given: argparse.Namespace, told: dict) -> dict[str, str]:
     """What the file of weights says about itself."""
     command = f"bench/matcher.py --name {given.name} --leave-out {' '.join(given.leave_out)}"
     command += f" --batch {given.batch} --rate {given.rate:g} --side {given.side} --seconds {given.seconds:g}"
+    command += f" --parts {given.parts} --real-share {given.real_share:g} --settle {given.settle}"
     origin = {"command": f"{command} --seed {given.seed}", "commit": str(commit()["commit"])}
-    places = ", ".join(told["places"])
-    return {"licence": "Apache-2.0", "data": places, "start": "none", "steps": str(told["steps"]), **origin}
+    places, start = ", ".join(told["places"]), given.weights.name if given.weights else "none"
+    return {"licence": "Apache-2.0", "data": places, "start": start, "steps": str(told["steps"]), **origin}
 
 
 def save_points(network: PointNetwork, path: Path, told: dict[str, str]) -> None:

@@ -89,7 +89,7 @@ def aircraft_covariance_m2(sighting: Sighting, centre_m2: Floats, options: Trust
 
 def radius95_m(covariance_m2: Floats) -> float:
     """The radius of the circle that holds the truth in 95 of 100 cases, for this covariance."""
-    return float(radii95_m(np.linalg.eigvalsh(covariance_m2)))
+    return float(radii95_m(np.asarray(np.linalg.eigvalsh(covariance_m2), np.float64)))
 
 
 def radii95_m(spread_m2: Floats) -> Floats:
