@@ -29,8 +29,8 @@ def where() -> str:
 A view counts as forest where more than half of the ground in the frame is green and rough on the *map*, by a
 rule fixed before anything was measured; the rest of the mine is pits, roads, bare earth and young plantation;
 low is below {BELOW_M["mine"]} m. {alike(shown)} "Trained" is the method as published; "shipped" the recipe
-that trains nothing (best class, all cells, single crop), {recipe_said()}; the whole chain its verified answers on
-every second view.
+that trains nothing (best class, all cells, single crop), {recipe_said()}; the whole chain its verified
+answers on every second view.
 
 {table(heads, rows)}
 
