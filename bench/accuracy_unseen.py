@@ -149,7 +149,9 @@ def metres(row: Result, key: str) -> str:
 def split(told: Result) -> str:
     """The same by altitude and by what grows there, in few columns."""
     heads = ["", "photos", "altitude off", "R@1, true altitude", "R@1, estimated", "votes within 100 m"]
-    named = {**{f"{k} m": v for k, v in told["by_altitude"].items()}, **told["by_cover"]}
+    counts = {name: found[0]["photos"] for name, found in told["by_cover"].items()}
+    both = len(counts) > 1 and min(counts.values()) >= 0.1 * sum(counts.values())
+    named = {f"{k} m": v for k, v in told["by_altitude"].items()} | (told["by_cover"] if both else {})
     rows = []
     for name, found in named.items():
         ways = {(r["altitude"], r["cells"]): r for r in found}

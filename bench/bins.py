@@ -1,6 +1,6 @@
 """Altitude classes of every width, fitted to one map without training, on the same views and photos.
 
-python bench/bins.py --bundle B --manifest FILE --name mine [--limit N]
+python bench/bins.py --bundle B --manifest FILE --name mine [--limit N] [--cache DIR]
 
 Views of the map and photos are embedded once by the bundle's altitude network; classes of 25, 50, 75 and
 100 m and of variable width are then fitted to the same vectors, so that nothing but the classes differs.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,11 @@ from nadirfix.image.spectrum import log_spectrum
 from nadirfix.manifest import read_manifest
 from nadirfix.nn.probability import softmax
 from nadirfix.options import BinOptions
+from nadirfix.output import atomic_file
 from nadirfix.runtime import load_network
 
+#: Embeddings, a row each, and the altitudes they are of.
+Vectors = tuple[np.ndarray, np.ndarray]
 WIDTHS = {
     **{f"bins{width}": BinOptions(width_m=float(width)) for width in (25, 50, 75, 100)},
     "variable": BinOptions(kind="variable"),
@@ -43,11 +47,12 @@ def main() -> None:
     options.add_argument("--name", required=True)
     options.add_argument("--views", type=int, default=0, help="of the map; as many as the recipe has")
     options.add_argument("--limit", type=int, default=0, help="photos, spread over the manifest")
+    options.add_argument("--cache", type=Path, help="folder where vectors are kept")
     options.add_argument("--out", type=Path, help="another folder for the result")
     given = options.parse_args()
     bundle = Bundle.load(given.bundle)
-    seen, seen_m = of_map(bundle, given.views)
-    photos, true_m = of_photos(bundle, given.manifest, given.limit)
+    seen, seen_m = kept(given, "map", lambda: of_map(bundle, given.views))
+    photos, true_m = kept(given, "photos", lambda: of_photos(bundle, given.manifest, given.limit))
     told = {name: fitted(AltitudeBins.from_options(one), bundle, (seen, seen_m), (photos, true_m))
             for name, one in WIDTHS.items()}  # fmt: skip
     for name, found in told.items():
@@ -58,7 +63,20 @@ def main() -> None:
     print(f"wrote {record(f'bins_{given.name}', {**result, 'bins': told}, **where)}")
 
 
-def of_map(bundle: Bundle, count: int) -> tuple[np.ndarray, np.ndarray]:
+def kept(given: argparse.Namespace, part: str, make: Callable[[], Vectors]) -> Vectors:
+    """What was embedded before, or what is now; a run that is cut off between the two loses only one."""
+    if given.cache is None:
+        return make()
+    path = given.cache / f"bins-{given.name}-{part}-{given.views}-{given.limit}.npz"
+    if not path.exists():
+        vectors, altitude_m = make()
+        with atomic_file(path) as scratch, scratch.open("wb") as file:
+            np.savez(file, vectors=vectors, altitude_m=altitude_m)
+    found = np.load(path)
+    return found["vectors"], found["altitude_m"]
+
+
+def of_map(bundle: Bundle, count: int) -> Vectors:
     """What the network makes of views of the map from every altitude, and those altitudes."""
     recipe = bundle.recipe
     fit = dataclasses.replace(recipe.fit, views=count or recipe.fit.views)
@@ -69,7 +87,7 @@ def of_map(bundle: Bundle, count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(list(found)), views.altitude_m
 
 
-def of_photos(bundle: Bundle, manifest: Path, limit: int) -> tuple[np.ndarray, np.ndarray]:
+def of_photos(bundle: Bundle, manifest: Path, limit: int) -> Vectors:
     """What the network makes of the photos, and from how high they were taken."""
     rows = read_manifest(manifest)
     rows = rows[:: max(1, len(rows) // limit)][:limit] if limit else rows
