@@ -39,7 +39,7 @@ from nadirfix.output import atomic_file
 from nadirfix.types import Fix, Point, View
 from nadirfix.world.make import World, make_world
 
-SIZE_M, GSD_M = 1600.0, 0.5
+SIZE_M, GSD_M = 1300.0, 0.5
 LOW_M, HIGH_M = 100.0, 180.0
 #: Green (excess green over brightness) and rough (deviation of brightness, in grey levels, over so many
 #: metres), as the map shows it at a metre a pixel; and the share of a frame that makes it closed forest.
