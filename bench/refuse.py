@@ -64,9 +64,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.work or Path(scratch)
         lines = [line(bundle, *shot) for bundle, shot in shots(given, folder)]
-    write(RESULTS / f"refuse_{given.name}.csv", lines)
     told = {"seed": given.seed, "altitude_m": [LOW_M, HIGH_M], "grounds": summary(lines)}
     print(f"wrote {record(f'refuse_{given.name}', told)}")
+    write(RESULTS / f"refuse_{given.name}.csv", lines)
     for ground, found in told["grounds"].items():
         print(ground, found)
 
