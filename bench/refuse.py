@@ -39,7 +39,7 @@ from nadirfix.output import atomic_file
 from nadirfix.types import Fix, Point, View
 from nadirfix.world.make import World, make_world
 
-SIZE_M, GSD_M = 1600.0, 0.5
+SIZE_M, GSD_M = 1300.0, 0.5
 LOW_M, HIGH_M = 100.0, 180.0
 #: Green (excess green over brightness) and rough (deviation of brightness, in grey levels, over so many
 #: metres), as the map shows it at a metre a pixel; and the share of a frame that makes it closed forest.
@@ -57,14 +57,16 @@ def main() -> None:
     options.add_argument("--name", default="world")
     options.add_argument("--bundle", type=Path, help="of a map with forest; without it a world is made")
     options.add_argument("--photos-from", type=Path, help="the map of the photos' date, with --bundle")
+    options.add_argument("--work", type=Path, help="keeps the world's bundle here, and goes on with it")
     options.add_argument("--count", type=int, default=40, help="photos of each ground")
     options.add_argument("--seed", type=int, default=91)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        lines = [line(bundle, *shot) for bundle, shot in shots(given, Path(scratch))]
-    write(RESULTS / f"refuse_{given.name}.csv", lines)
+        folder = given.work or Path(scratch)
+        lines = [line(bundle, *shot) for bundle, shot in shots(given, folder)]
     told = {"seed": given.seed, "altitude_m": [LOW_M, HIGH_M], "grounds": summary(lines)}
     print(f"wrote {record(f'refuse_{given.name}', told)}")
+    write(RESULTS / f"refuse_{given.name}.csv", lines)
     for ground, found in told["grounds"].items():
         print(ground, found)
 
@@ -73,8 +75,10 @@ def shots(given: argparse.Namespace, scratch: Path) -> Iterator[tuple[Bundle, Sh
     """Photos to be placed, with the bundle to place them by."""
     if given.bundle is None:
         world = covered(make_world(size_m=SIZE_M, gsd_m=GSD_M, seed=given.seed), seed=given.seed)
-        write_geotiff(scratch / "old.tif", world.old, affine=world.affine, epsg=world.epsg)
-        bundle = build_bundle(scratch / "old.tif", scratch / "world.nadir", recipe=RECIPES["standard"])
+        scratch.mkdir(parents=True, exist_ok=True)
+        old, target = scratch / "old.tif", scratch / "world.nadir"
+        write_geotiff(old, world.old, affine=world.affine, epsg=world.epsg)
+        bundle = build_bundle(old, target, recipe=RECIPES["standard"], resume=True)
         yield from ((bundle, shot) for shot in of_world(world, given))
         return
     bundle = Bundle.load(given.bundle)

@@ -64,10 +64,10 @@ def main() -> None:
     given = options.parse_args()
     told = placed(Bundle.load(given.bundle), given)
     lines = [line(way, query) for way, queries in told.items() for query in queries]
-    write(RESULTS / f"stages_{given.name}.csv", lines)
     ways = {way: summary(queries, told["crop"]) for way, queries in told.items()}
     results = {"seed": 0, "photos": len(told["crop"]), "ways": ways}
     print(f"wrote {record(f'stages_{given.name}', results)}")
+    write(RESULTS / f"stages_{given.name}.csv", lines)  # after it: a tree with new lines in it is not clean
     for way, values in ways.items():
         print(way, values)
 
