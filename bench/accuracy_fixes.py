@@ -9,8 +9,9 @@ from record import RESULTS
 
 #: Places with the networks their bundles were built with: none of them saw the place.
 MADE_WITH = {
-    "mine": "places by ImageNet alone, altitudes by the network that ships, which never saw the mine",
-    "town": "places by the network that ships and altitudes by its sibling; neither ever saw the town",
+    "mine": "altitudes by the network that ships, places by the sibling of the one that ships; neither ever saw "
+    "the mine",
+    "town": "places by the network that ships, altitudes by its sibling; neither ever saw the town",
 }
 BANDS_M = {
     "mine": ((100, 150), (150, 200), (200, 300), (300, 401)),
