@@ -9,8 +9,7 @@ from record import RESULTS
 
 #: Places with the networks their bundles were built with: none of them saw the place.
 MADE_WITH = {
-    "mine": "altitudes by the network that ships, places by the sibling of the one that ships; neither ever saw "
-    "the mine",
+    "mine": "altitudes by the network that ships, places by the other's sibling; neither ever saw the mine",
     "town": "places by the network that ships, altitudes by its sibling; neither ever saw the town",
 }
 BANDS_M = {
