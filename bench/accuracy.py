@@ -103,7 +103,8 @@ What was chosen where: no setting was tried on the fixed views. How far descript
 frame votes and is asked were chosen on *other* views of the mine and the town, so the mine is not a place
 these settings have never met. Confidence was calibrated on worlds, the desert and the campus, the radius on
 those and on other views of the mine; that a radius from residuals alone is too small was seen on the fixed
-views ([ADR 28](adr/0028-what-a-radius-can-know.md), [ADR 35](adr/0035-where-nothing-agrees.md))."""
+views, and how many truths it holds on other views of the town was in sight when it was settled how many it
+should hold at the places of calibration ([ADR 28](adr/0028-what-a-radius-can-know.md), [ADR 35](adr/0035-where-nothing-agrees.md))."""
 
 
 def rest() -> str:
