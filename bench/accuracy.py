@@ -104,7 +104,9 @@ frame votes and is asked were chosen on *other* views of the mine and the town, 
 these settings have never met. Confidence was calibrated on worlds, the desert and the campus, the radius on
 those and on other views of the mine; that a radius from residuals alone is too small was seen on the fixed
 views, and how many truths it holds on other views of the town was in sight when it was settled how many it
-should hold at the places of calibration ([ADR 28](adr/0028-what-a-radius-can-know.md), [ADR 35](adr/0035-where-nothing-agrees.md))."""
+should hold at the places of calibration ([ADR 28](adr/0028-what-a-radius-can-know.md), [ADR
+35](adr/0035-where-nothing-agrees.md)). That the place network goes half the way to what it learned was
+settled on other views of the mine ([ADR 39](adr/0039-half-of-what-was-learned.md))."""
 
 
 def rest() -> str:

@@ -30,7 +30,7 @@ A view counts as forest where more than half of the ground in the frame is green
 rule fixed before anything was measured; the rest of the mine is pits, roads, bare earth and young plantation;
 low is below {BELOW_M["mine"]} m. {alike(shown)} "Trained" is the method as published; "shipped" the recipe
 that trains nothing (best class, all cells, single crop), {recipe_said()}; the whole chain its verified
-answers on every second view.
+answers to the same views.
 
 {table(heads, rows)}
 
@@ -146,10 +146,10 @@ def why() -> str:
     mine, town = (result("dates")["results"][place] for place in ("mine", "town"))
     low, high = BANDS_M["mine"][-1]
     off = statistics.mean(method_signed_m(x) for x in method("mine") if in_band(low, high)(x))
-    return f"""Low is hard whatever grows there: a frame from 120 m shows 200 × 150 m. Altitudes are told from
-how fine the detail is, and dates differ in that by themselves: at the size the network sees, coarse detail of
-the mine's newer picture is {decibels(mine["contrast_db"])} and the finest {decibels(mine["fine_db"])} against
-the older one's, so that a photo looks softer, and thereby lower, than it is (trained, above {low} m:
+    return f"""Low is hard, more so over open ground: a frame from 120 m shows 200 × 150 m. Altitudes are told
+from how fine the detail is, and dates differ in that by themselves: at the size the network sees, coarse
+detail of the mine's newer picture is {decibels(mine["contrast_db"])} and the finest {decibels(mine["fine_db"])}
+against the older one's, so that a photo looks softer, and thereby lower, than it is (trained, above {low} m:
 {decimal(off)} m in the mean); on the town, under haze, they
 are {decibels(town["contrast_db"])} and {decibels(town["fine_db"])}. {source("dates", "bench/dates.py")}"""
 

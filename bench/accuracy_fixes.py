@@ -9,8 +9,8 @@ from record import RESULTS
 
 #: Places with the networks their bundles were built with: none of them saw the place.
 MADE_WITH = {
-    "mine": "altitudes by the network that ships, places by the other's sibling; neither ever saw the mine",
-    "town": "places by the network that ships, altitudes by its sibling; neither ever saw the town",
+    "mine": "altitudes by the network that ships, places by one made like the shipped one without the mine",
+    "town": "places by the network that ships, altitudes by one made without the town",
 }
 BANDS_M = {
     "mine": ((100, 150), (150, 200), (200, 300), (300, 401)),
@@ -31,9 +31,9 @@ def verified() -> str:
     return f"""## The whole chain, from the photo alone
 
 {spoken({told[place]["photos"] for place in told})}, the true altitude withheld. Nothing was trained on either
-map ({made}). Descriptors are whitened on the map's own references; XFeat. Shares are of all photos; "wrong"
-is an answer more than 100 m off; the median is that of the answers. In which order altitudes and crops are
-asked, and how coarse the first look is, was chosen on other views of the mine.
+map, and no network ever saw the place ({made}). Descriptors are whitened on the map's own references; XFeat.
+Shares are of all photos; "wrong" is an answer more than 100 m off; the median is that of the
+answers. In which order altitudes and crops are asked, and how coarse the first look is, was chosen on other views of the mine.
 
 {table(heads, rows)}
 
@@ -71,8 +71,8 @@ def in_words(place: str, told: Result) -> str:
     return f"""On the {place} heading is {told["heading_error_deg"]:.2f}° and altitude
 {told["altitude_error_percent"]:.2f} % off in the median. The 95 % radius holds {radius["coverage"]:.1f} % of
 the truths and is {radius["median_m"]:.1f} m in the median{width(radius["coverage"])}. A verified answer costs
-{cost["p50"]:.1f} times a single crop in the median, and {cost["p90"]:.0f} times in the slowest tenth, where
-all there is is tried before it gives up.
+{cost["p50"]:.1f} times a single crop in the median, and {cost["p90"]:.1f} times and more in the slowest
+tenth, where wave after wave of hypotheses is asked.
 
 {source(f"verify_{place}", command)}"""
 
@@ -108,7 +108,8 @@ def refused() -> str:
 Photos from {low:.0f} to {high:.0f} m that show nothing else, of another date than the map. Waves, and crowns
 that were drawn anew, have nothing in common with the map: there every answer would be a guess. Crowns that
 are the same under another sun may rightly be found. On the mine closed forest is where at least four fifths
-of the frame are green and rough on the map, by the rule of `bench/refuse.py`; places were drawn at random.
+of the frame are green and rough on the map, by the rule of `bench/refuse.py`; places were drawn at random,
+and places recognised by ImageNet's network alone.
 
 {table(["ground", "photos", "answered", "wrong", "farthest answer off"], rows)}
 
@@ -170,8 +171,8 @@ def stages() -> str:
 
 {told["photos"]} other views of the mine than those above, drawn with a seed of our own: settings were
 chosen on views like these, so this says what stages are worth against each other, not how good they are
-elsewhere. Shares are of all photos, the median is that of the answers, cost is the median ratio to the
-single crop of the same photo (and the slowest tenth).
+elsewhere; places by ImageNet's network alone. Shares are of all photos, the median is that of the answers,
+cost is the median ratio to the single crop of the same photo (and the slowest tenth).
 
 {table(heads, rows)}
 

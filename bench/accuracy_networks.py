@@ -29,10 +29,10 @@ def networks() -> str:
 
 Places: R@1 / R@5 in per cent among all references, 500 rendered views each of a seed of our own, other date.
 The second network learned by contrast on the mine, the desert, the campus and twelve procedural worlds, the
-third on the town in the place of the mine and for three times as many steps; neither on world 2000. What is
-learned elsewhere helps on the town and hurts on the mine, unless weights go only part of the way from
-ImageNet's to the learned ones; half way is what ships ([ADR 39](adr/0039-half-of-what-was-learned.md)). Files
-of these networks lacked one channel of 64; these figures are from memory, where it was there.
+third on the town in the place of the mine and for nearly three times as many steps; neither on world 2000.
+What is learned elsewhere helps on the town and hurts on the mine, unless weights go only part of the way from
+ImageNet's to the learned ones; half way is what ships ([ADR 39](adr/0039-half-of-what-was-learned.md)). These
+figures were measured before networks were written to their files, which then lacked one channel of 64.
 
 {table(heads, rows)}
 

@@ -44,7 +44,8 @@ def source(name: str, command: str) -> str:
     told = result(name)
     cores, date = told["machine"]["cores"], told["date"][:10]
     link = f"[`{name}.json`](../bench/results/{name}.json)"
-    return f"*`{command}`; {date}, commit `{told['commit'][:7]}`, {cores} cores; {link}.*"
+    tree = "" if told.get("clean") else ", with changes"
+    return f"*`{command}`; {date}, commit `{told['commit'][:7]}`{tree}, {cores} cores; {link}.*"
 
 
 def table(heads: list[str], rows: list[list[object]]) -> str:

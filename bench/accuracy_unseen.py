@@ -10,8 +10,8 @@ RUNS = {
     "ground_town_unseen": "Town, other date, another sensor, haze, networks that never saw it",
     "ground_mine_standard": "Mine, other date, earlier: places by ImageNet alone, small altitude network",
     "ground_town_standard": "Town, other date, another sensor, haze, places by ImageNet alone",
-    "ground_desert_standard": "Desert, same date, networks that learned on it: this flatters twice",
-    "ground_campus_standard": "Campus, same date, networks that learned on it: this flatters twice",
+    "ground_desert_standard": "Desert, same date, networks of before that learned on it: this flatters twice",
+    "ground_campus_standard": "Campus, same date, networks of before that learned on it: this flatters twice",
 }
 #: R@1, R@5, within 100 m, mean altitude error in metres: what the shipped recipe was asked for.
 WANTED = {"mine": (82.0, 92.0, 82.0, 30.0), "town": (30.0, 45.0, None, 45.0)}

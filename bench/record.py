@@ -52,7 +52,9 @@ def machine() -> dict[str, Any]:
 
 def commit() -> dict[str, Any]:
     """Which commit this is; a box without the repository is told by NADIRFIX_COMMIT."""
-    head, changes = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")
+    head = _git("rev-parse", "HEAD")
+    # What was measured before is in nobody's way.
+    changes = _git("status", "--porcelain", "--untracked-files=no", "--", "..", ":(top,exclude)bench/results")
     head = os.environ.get("NADIRFIX_COMMIT") or head
     return {"commit": head, "clean": None if changes is None else changes == ""}
 
