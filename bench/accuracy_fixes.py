@@ -33,7 +33,8 @@ def verified() -> str:
 {spoken({told[place]["photos"] for place in told})}, the true altitude withheld. Nothing was trained on either
 map, and no network ever saw the place ({made}). Descriptors are whitened on the map's own references; XFeat.
 Shares are of all photos; "wrong" is an answer more than 100 m off; the median is that of the
-answers. In which order altitudes and crops are asked, and how coarse the first look is, was chosen on other views of the mine.
+answers. In which order altitudes and crops are asked, and how coarse the first look is, was
+chosen on other views of the mine.
 
 {table(heads, rows)}
 

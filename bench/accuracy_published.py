@@ -181,7 +181,8 @@ def cut_off() -> str:
     return f"""A later run of the town (800 altitude steps, 1 100 place steps) was cut off before its photos
 were cropped by the estimated altitude ([log](../bench/results/published_town_s0.log)): altitude
 {high["hard_m"]:.1f} m off by the best class, {high["soft_m"]:.1f} m by all; with the true altitude R@1
-{three["r1"]:.1f}, R@5 {three["r5"]:.1f}, {percent(three["wce_100"])} within 100 m; without any R@1 {bare["r1"]:.1f}."""
+{three["r1"]:.1f}, R@5 {three["r5"]:.1f}, {percent(three["wce_100"])} within 100 m; without any R@1
+{bare["r1"]:.1f}."""
 
 
 def sources() -> str:
