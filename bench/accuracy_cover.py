@@ -149,8 +149,8 @@ def why() -> str:
     return f"""Low is hard, more so over open ground: a frame from 120 m shows 200 × 150 m. Altitudes are told
 from how fine the detail is, and dates differ in that by themselves: at the size the network sees, coarse
 detail of the mine's newer picture is {decibels(mine["contrast_db"])} and the finest
-{decibels(mine["fine_db"])} against the older one's, so that a photo looks softer, and thereby lower, than it is (trained, above {low} m:
-{decimal(off)} m in the mean); on the town, under haze, they
+{decibels(mine["fine_db"])} against the older one's, so that a photo looks softer, and thereby lower, than it
+is (trained, above {low} m: {decimal(off)} m in the mean); on the town, under haze, they
 are {decibels(town["contrast_db"])} and {decibels(town["fine_db"])}. {source("dates", "bench/dates.py")}"""
 
 
