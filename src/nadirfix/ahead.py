@@ -66,6 +66,7 @@ def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
                 one.result()
         yield pool
     finally:
+        all_there.abort()  # where one could not be started the others would wait for it
         pool.shutdown(wait=True, cancel_futures=True)
 
 

@@ -71,15 +71,15 @@ class TagOptions:
 
     def __post_init__(self) -> None:
         height_m = 0.0 if self.ground_height_m is None else self.ground_height_m
-        spreads = (self.relative_share, self.relative_m, self.gnss_m, self.least_m, self.most_m)
-        told = _LOWEST_M <= height_m <= _HIGHEST_M and self.least_m <= self.most_m
+        spreads = (self.relative_share, self.relative_m, self.gnss_m)
+        told = _LOWEST_M <= height_m <= _HIGHEST_M and 0 < self.least_m <= self.most_m < math.inf
         if not (told and all(0 < s < math.inf for s in spreads)):
             raise InputError(
                 "options.invalid",
                 "the tags of a photo cannot be weighed with these options",
                 seen=f"{self}",
                 do=f"give the ground's height above the sea in metres, {_LOWEST_M:.0f} to {_HIGHEST_M:.0f}, "
-                "and deviations above 0",
+                "deviations above 0, and bounds with 0 < least_m <= most_m",
             )
 
 

@@ -169,14 +169,14 @@ def _check_altitude(given: Height) -> None:
     if altitude_m is not None and not is_altitude(altitude_m):
         raise InputError(
             "altitude.invalid",
-            "an altitude must be a positive number of metres above ground",
+            "an altitude must be a number of metres above ground that a photo can be taken from",
             seen=f"{altitude_m}",
-            do="give metres above ground, or leave it out to have it estimated",
+            do="give 0.1 to 1 000 000 metres above ground, or leave it out to have it estimated",
         )
     if sigma_m is not None and (altitude_m is None or not is_deviation(sigma_m)):
         raise InputError(
             "altitude.invalid",
-            "the deviation of an altitude must be 0 m or more, and belong to an altitude",
+            "the deviation of an altitude must be 0 to 1 000 000 m, and belong to an altitude",
             seen=f"altitude {altitude_m}, deviation {sigma_m}",
             do="give both in metres, or leave the deviation out",
         )

@@ -73,6 +73,20 @@ def test_ctrl_c_while_threads_start_leaves_none_at_work(monkeypatch: pytest.Monk
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_where_no_more_threads_can_be_started_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, begun = threading.Thread.start, []
+
+    def refused(thread: threading.Thread) -> None:
+        begun.append(thread)
+        if len(begun) > 2:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    with pytest.raises(RuntimeError, match="new thread"):
+        list(in_order(lambda item: item, range(9), workers=4))
+
+
 def test_there_is_at_least_one_core() -> None:
     assert cores() >= 1
 

@@ -123,3 +123,12 @@ def test_nothing_known_is_a_fault_of_the_caller() -> None:
 
 def test_soft_decoding_is_the_mean_of_all_classes() -> None:
     assert soft_altitude_m(estimate(m275=0.5, m325=0.25, m375=0.25)) == pytest.approx(312.5)
+
+
+def test_bins_that_widen_much_reach_down_to_the_ground_and_no_farther() -> None:
+    bins = AltitudeBins.from_options(
+        BinOptions(kind="variable", min_m=20, max_m=1500, first_width_m=10, ratio=1.3)
+    )
+    scores = np.zeros(len(bins.centers_m))
+    found = likely_altitudes(bins.estimate(scores), (), VoteOptions())
+    assert all(np.isfinite(level.altitude_m) and level.altitude_m > 0 for level in found)

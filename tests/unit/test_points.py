@@ -10,7 +10,7 @@ from torch.nn import functional
 from nadirfix.nn.host import HostTexture
 from nadirfix.nn.loop import train
 from nadirfix.nn.pairs import PairedGround, Pairs
-from nadirfix.nn.points import CELL_PX, DESCRIPTION, PointNetwork, told_apart
+from nadirfix.nn.points import CELL_PX, DESCRIPTION, PointNetwork
 from nadirfix.options_train import AugmentOptions, PairOptions, TrainOptions
 from nadirfix.options_verify import FeatureOptions
 from nadirfix.verify.features import XFeatDetector
@@ -37,7 +37,7 @@ class Run:
 
 def test_it_speaks_the_matcher_s_language(network: PointNetwork) -> None:
     told = network(255 * torch.rand(2, 1, 64, 96))
-    description, chance, reliance = told_apart(told)
+    description, chance, reliance = torch.split(told, [DESCRIPTION, CELL_PX**2, 1], dim=1)
     assert told.shape == (2, DESCRIPTION + CELL_PX**2 + 1, 8, 12)
     assert torch.allclose(description.norm(dim=1), torch.ones(2, 8, 12), atol=1e-5)
     assert torch.allclose(chance.sum(1), torch.ones(2, 8, 12), atol=1e-5)

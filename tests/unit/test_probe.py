@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
@@ -260,3 +261,66 @@ def test_a_trial_sees_a_way_as_it_is(
     compiling(monkeypatch, wrong=99)
     network = load_way(files, Way("openvino"), threads=1, check=False)
     assert np.array_equal(network.run(examples), Nonsense().infer([examples])[0])
+
+
+@pytest.mark.parametrize("wrong", [0.0, 1000.0])
+def test_an_answer_of_nothing_or_of_another_size_is_not_like_it(wrong: float) -> None:
+    from nadirfix.runtime.openvino import _alike
+
+    wanted = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
+    assert _alike(1.1 * wanted, wanted) and _alike(0 * wanted, 0 * wanted)
+    assert not _alike(wrong * wanted, wanted)
+
+
+def test_a_cache_that_cannot_be_kept_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from nadirfix.cli import fastest
+
+    monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("nadirfix.bundle.Bundle.load", lambda path: path)
+    monkeypatch.setattr("nadirfix.bundle.backends.is_known", lambda bundle: False)
+    monkeypatch.setattr("nadirfix.bundle.backends.find_fastest", lambda bundle: {})
+    fastest.know_fastest(tmp_path, quiet=False)
+    assert "cannot be kept" in capsys.readouterr().err
+
+
+def test_a_remark_nobody_listens_to_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nadirfix.cli.words import remark
+
+    class Gone:
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    remark("something", quiet=False)
+
+
+GONE = """
+import gc, signal, sys
+from pathlib import Path
+import numpy as np
+from nadirfix.runtime.openvino import OpenVinoNetwork
+
+network = OpenVinoNetwork(Path(sys.argv[1]), threads=1)
+network.run(np.load(sys.argv[2]))
+del network
+gc.collect()
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+def test_ctrl_c_after_openvino_s_networks_are_gone(
+    files: NetworkFiles, examples: np.ndarray, tmp_path: Path
+) -> None:
+    pytest.importorskip("openvino")
+    np.save(tmp_path / "x.npy", examples)
+    command = [sys.executable, "-c", GONE, str(files.single), str(tmp_path / "x.npy")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "heard")

@@ -28,7 +28,7 @@ def parse_altitude(text: str) -> tuple[float, float | None]:
             "altitude.invalid",
             "this is not an altitude",
             seen=f"--altitude {text}",
-            do="give metres above ground, with a deviation if it is known: 300 or 300+-20",
+            do="give 0.1 to 1 000 000 metres above ground, with a deviation if it is known: 300 or 300+-20",
         )
     return altitude_m, sigma_m
 

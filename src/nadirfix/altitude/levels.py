@@ -65,8 +65,9 @@ def _steps(estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude]) ->
     reach = [a for k in known for a in (max(k.altitude_m - 3 * k.sigma_m, 0.1 * k.altitude_m),
                                         k.altitude_m + 3 * k.sigma_m)]  # fmt: skip
     if estimate is not None:
-        half = np.diff(estimate.centers_m).max(initial=0.0) / 2
-        reach += [float(estimate.centers_m[0] - half), float(estimate.centers_m[-1] + half)]
+        centers = estimate.centers_m
+        first, last = (np.diff(centers)[[0, -1]] / 2) if len(centers) > 1 else (0.0, 0.0)
+        reach += [max(float(centers[0] - first), 0.1 * float(centers[0])), float(centers[-1] + last)]
     if not reach:
         raise ValueError("nothing is known of the altitude")
     low, high = np.log(min(reach)), np.log(max(reach))

@@ -14,6 +14,7 @@ def know_fastest(bundle: Path, *, quiet: bool) -> None:
     """Measure, once, how this bundle's networks run fastest on this machine; networks opened later run so."""
     from nadirfix.bundle import Bundle
     from nadirfix.bundle.backends import find_fastest, is_known
+    from nadirfix.runtime.ways import cache_file
 
     opened = Bundle.load(bundle)
     if is_known(opened):
@@ -23,3 +24,7 @@ def know_fastest(bundle: Path, *, quiet: bool) -> None:
         find_fastest(opened)
     except MapError as error:  # a map too small to take examples from is still one to place photos on
         remark(f"not measured: {error}", quiet=quiet)
+        return
+    if not is_known(opened):
+        where = f"{cache_file().parent} cannot be written to; NADIRFIX_CACHE names another folder"
+        remark(f"what was measured cannot be kept, and is not used: {where}", quiet=quiet)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from nadirfix.errors import NadirfixError
@@ -20,7 +21,8 @@ def print_result(result: Mapping[str, Any]) -> None:
 def remark(text: str, *, quiet: bool) -> None:
     """Something worth knowing that is no error, on standard error."""
     if not quiet:
-        print(f"nadirfix: {text}", file=sys.stderr, flush=True)
+        with suppress(BrokenPipeError):  # nobody listens to remarks: the answers go on
+            print(f"nadirfix: {text}", file=sys.stderr, flush=True)
 
 
 def explain(error: NadirfixError) -> str:

@@ -2,6 +2,6 @@
 
 __all__ = ["LARGE"]
 
-#: Matrices with fewer numbers keep half precision: there is nothing to gain. What is trained on
+#: Tensors with fewer numbers are not put into eight bits: there is nothing to gain. What is trained on
 #: (``nn.start``) must say what is run (``bundle.halve``), so that both ask here.
 LARGE = 4096

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["CELL_PX", "DESCRIPTION", "PointNetwork", "told_apart"]
+__all__ = ["CELL_PX", "DESCRIPTION", "PointNetwork"]
 
 #: Sides of a cell in pixels, and length of a description.
 CELL_PX, DESCRIPTION = 8, 64
@@ -77,12 +77,6 @@ class _Residual(nn.Module):
     def forward(self, seen: Tensor) -> Tensor:
         """The same, with what the two layers found."""
         return functional.relu(seen + self.second(self.first(seen)))
-
-
-def told_apart(told: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Descriptions, chances and reliance out of what the network says."""
-    description, chance, reliance = torch.split(told, [DESCRIPTION, CELL_PX**2, 1], dim=1)
-    return description, chance, reliance
 
 
 def _layer(channels: int, out: int, *, side: int = 3, stride: int = 1) -> nn.Sequential:

@@ -23,6 +23,8 @@ from nadirfix.output import atomic_file
 __all__ = ["embedder_says", "save_embedder", "start_embedder"]
 
 _SHIPPED = "nadirfix.weights"
+#: The largest number half precision holds.
+_HALF = 65504.0
 #: Beside a tensor in eight bits lies one of this ending: what each of its rows is multiplied by.
 _FACTOR = ":factor"
 
@@ -39,7 +41,7 @@ def start_embedder(embedder: Embedder, start: str, record: WeightsRecord) -> Wei
 
 
 def save_embedder(embedder: Embedder, path: Path, said: dict[str, str], *, eight_bits: bool = False) -> None:
-    """Write an embedder in half precision, or in eight bits where large, and what there is to say of it."""
+    """Write an embedder, large weights in half precision or eight bits, and what there is to say of it."""
     from safetensors.torch import save
 
     stored: dict[str, Tensor] = {}
@@ -62,7 +64,7 @@ def _narrowed(name: str, value: Tensor, *, eight_bits: bool) -> dict[str, Tensor
     if not value.is_floating_point() or value.numel() < LARGE:
         return {name: value}
     if not (eight_bits and value.dim() > 1):
-        return {name: value.half()}
+        return {name: value.half() if float(value.abs().max()) < _HALF else value}
     rows = value.float().flatten(1)
     factor = rows.abs().amax(dim=1).clamp(min=1e-12) / 127
     whole = (rows / factor[:, None]).round().char().reshape(value.shape)

@@ -1,6 +1,7 @@
 """References that look like a photo, looked for only where the photo may lie.
 
-Descriptors stay on disk, sorted by cell; a search reads the rows of its cells and nothing else.
+Descriptors stay on disk, sorted by cell; a search of some cells reads their rows and nothing else.
+Where all are searched and they are few, they are kept.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from nadirfix.ahead import cores
 from nadirfix.errors import BundleError
 from nadirfix.runtime.network import Floats
 from nadirfix.runtime.onnx import OnnxNetwork
+from nadirfix.runtime.signals import own_signal_stack
 
 __all__ = ["OpenVinoNetwork", "openvino_is_here"]
 
@@ -50,7 +51,8 @@ class OpenVinoNetwork:
             raise ValueError(f"inputs of shape {inputs.shape[1:]} for a network that takes {wanted}")
         fixed = (inputs.shape[0], *map(_fixed, inputs.shape[1:], list(wanted)[1:]))
         ready = np.ascontiguousarray(inputs, np.float32)
-        return _answer(self._request(fixed, ready), ready)
+        with own_signal_stack():
+            return _answer(self._request(fixed, ready), ready)
 
     def _request(self, shape: tuple[int, ...], inputs: Floats) -> Any:
         """What this thread asks by: a request answers one thread at a time."""
@@ -105,8 +107,10 @@ def _alike(said: Floats, wanted: Floats) -> bool:
     if said.shape != wanted.shape or not np.isfinite(said).all():
         return False
     ours, theirs = (rows.reshape(len(rows), -1).astype(np.float64) for rows in (said, wanted))
-    lengths = np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1)
-    return bool(((ours * theirs).sum(axis=1) >= _ALIKE * lengths).all())
+    long, wanted_long = np.linalg.norm(ours, axis=1), np.linalg.norm(theirs, axis=1)
+    same_way = (ours * theirs).sum(axis=1) >= _ALIKE * long * wanted_long
+    same_size = (long <= 2 * wanted_long) & (wanted_long <= 2 * long)
+    return bool((same_way & same_size).all())
 
 
 def _fixed(side: int, wanted: Any) -> int:

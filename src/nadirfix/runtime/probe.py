@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,9 +131,8 @@ def _as_child(library: Any, precision: Any, file: str, name: str) -> None:
     way, folder = Way(library, precision), Path(name)
     files = NetworkFiles(Path(file), Path(file))
     examples, said, times = np.load(folder / "inputs.npy", allow_pickle=False), [], []
-    began = time.perf_counter()
+    open_ms = _opening_ms(files, way, examples[:1])
     network = load_way(files, way, check=False)
-    open_ms = 1e3 * (time.perf_counter() - began)
     for turn in range(_TURNS):
         for i in range(len(examples)):
             began = time.perf_counter()
@@ -142,8 +142,17 @@ def _as_child(library: Any, precision: Any, file: str, name: str) -> None:
                 said.append(answer)
     np.save(folder / "outputs.npy", np.concatenate(said), allow_pickle=False)
     median_ms = statistics.median(times[len(examples) :])
-    open_ms += max(0.0, times[0] - median_ms)
+    open_ms = max(0.0, open_ms - median_ms)
     (folder / "times.json").write_text(json.dumps({"median_ms": median_ms, "open_ms": open_ms}))
+
+
+def _opening_ms(files: NetworkFiles, way: Way, first: Floats) -> float:
+    """From nothing to the first answer, as whoever uses the network waits for it: checked."""
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a way that answers wrongly shows in its answers
+        load_way(files, way).run(first)
+    return 1e3 * (time.perf_counter() - began)
 
 
 if __name__ == "__main__":
