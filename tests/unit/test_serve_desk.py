@@ -15,6 +15,8 @@ from nadirfix.errors import ServiceError
 from nadirfix.serve.body import Ledger
 from nadirfix.serve.desk import Busy, ClientGone, Desk
 from nadirfix.serve.options import Pace
+from nadirfix.serve.reckoning import ServiceTimes
+from nadirfix.serve.workers import Workers
 
 #: A queue that counts and reckons nothing.
 COUNTED = Pace(deviations=0.0)
@@ -255,6 +257,21 @@ def test_stopping_finishes_all_that_is_at_work_and_waits_for_the_stuck_no_longer
     desk = Desk(capacity=5, workers=2, pace=COUNTED)
     asyncio.run(story())
     assert desk.stop(5)
+
+
+def test_a_thread_that_cannot_start_is_not_counted_and_its_work_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    workers = Workers(ServiceTimes(COUNTED), threads=1, stuck_s=20)
+    with monkeypatch.context() as full, pytest.raises(RuntimeError, match="new thread"):
+        full.setattr(threading.Thread, "start", fail)
+        workers.put(lambda: 1, turn=0)
+    assert workers.count == 0
+    assert workers.put(lambda: 2, turn=1).result(5) == 2
+    assert workers.stop(5)
 
 
 def test_turns_are_begun_in_their_order_by_whichever_worker_is_free() -> None:

@@ -13,9 +13,10 @@ import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -27,6 +28,7 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from nadirfix.bundle import References
+from nadirfix.errors import InputError
 from nadirfix.serve.app import create_app
 from nadirfix.serve.body import Ledger
 from nadirfix.serve.desk import Busy, ClientGone, Desk
@@ -274,6 +276,32 @@ def test_more_requests_at_work_than_bearable_are_429(bundle: Any) -> None:
         assert httpx.get(f"{service.url}/healthz").status_code == 200
 
 
+def test_a_long_queue_that_is_full_leaves_health_checks_open(bundle: Any) -> None:
+    """As 25 cores have it by default."""
+
+    async def story() -> tuple[int, int, set[int]]:
+        transport = httpx.ASGITransport(create_app(bundle, options, place=FakePlace(gate)))
+        async with httpx.AsyncClient(transport=transport, base_url=LOCAL) as client:
+            locate = partial(client.post, "/v1/locate", content=PHOTO, headers={"Content-Type": "image/jpeg"})
+            asked = [asyncio.create_task(locate()) for _ in range(options.queue)]
+            assert await asyncio.to_thread(gate.entered.acquire, timeout=10)
+            healthy, refused = await client.get("/healthz"), await locate()
+            gate.open.set()
+            answers = await asyncio.gather(*asked)
+        return healthy.status_code, refused.status_code, {answer.status_code for answer in answers}
+
+    gate, options = Gate(), ServeOptions(queue=200, at_once=1, pace=Pace(deviations=0.0))
+    assert asyncio.run(story()) == (200, 429, {200})
+
+
+@pytest.mark.parametrize(("queue", "made"), [(16, (128, 512)), (256, (512, 1024))])
+def test_requests_and_connections_go_by_the_queue(queue: int, made: tuple[int, int]) -> None:
+    options = ServeOptions(queue=queue)
+    assert (options.most_requests, options.most_connections) == made
+    said = replace(options, requests=1, connections=2)
+    assert (said.most_requests, said.most_connections) == (1, 2)
+
+
 def test_a_photo_that_is_stuck_does_not_hold_up_stopping(
     bundle: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -393,6 +421,19 @@ def test_every_core_has_a_photo_as_far_as_the_queue_is_long_enough(
     monkeypatch.setattr("nadirfix.serve.options.cores", lambda: count)
     options = ServeOptions(**said)
     assert (options.queue, options.workers, options.threads) == made
+
+
+@pytest.mark.parametrize("at_once", [0, -1])
+def test_somebody_must_be_at_work(at_once: int) -> None:
+    with pytest.raises(InputError, match=f"at_once {at_once}"):
+        ServeOptions(at_once=at_once)
+
+
+def test_help_says_that_the_queue_sets_how_many_are_at_work() -> None:
+    from nadirfix.cli.serve import serve
+
+    (option,) = get_type_hints(serve, include_extras=True)["queue"].__metadata__
+    assert "for every 8 one is at work" in option.help
 
 
 def test_a_map_that_a_token_may_guard_is_kept_by_nobody_between(bundle: Any) -> None:

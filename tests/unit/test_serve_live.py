@@ -217,9 +217,21 @@ def test_a_batch_takes_no_core_from_other_clients_but_one(bundle: Any) -> None:
         assert max(most) == 2
 
 
-def batch(service: Running, photos: int) -> list[tuple[str, str]]:
+def test_a_batch_leaves_itself_room_to_read_on(bundle: Any) -> None:
+    """Twelve idle workers, and memory for eight photos: it hands on five, and is not broken off."""
+    photo, gate = bytes(1_000_000), Gate()
+    options = ServeOptions(at_once=12, photo_bytes=2_000_000, upload_bytes=8_500_000)
+    with running(bundle, options, FakePlace(gate)) as service, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(batch, service, 12, photo)
+        assert all(gate.entered.acquire(timeout=10) for _ in range(5))
+        assert not gate.entered.acquire(timeout=0.3)
+        gate.open.set()
+        assert asked.result() == [(f"{i}.jpg", "fix") for i in range(12)]
+
+
+def batch(service: Running, photos: int, photo: bytes = PHOTO) -> list[tuple[str, str]]:
     """Name and status of each line, in the order in which they come."""
-    body, kind = form(*[("photo", f"{i}.jpg", PHOTO) for i in range(photos)])
+    body, kind = form(*[("photo", f"{i}.jpg", photo) for i in range(photos)])
     url = f"{service.url}/v1/locate/batch"
     answer = httpx.post(url, content=body, headers={"Content-Type": kind}, timeout=20)
     return [(line["photo"], line["status"]) for line in map(json.loads, answer.text.splitlines())]

@@ -35,7 +35,10 @@ def serve(
         list[str] | None,
         typer.Option(metavar="ORIGIN", help="Pages of this origin may ask; may be repeated."),
     ] = None,
-    queue: Annotated[int, typer.Option(min=1, help="Photos that may wait.")] = _USUAL.queue,
+    queue: Annotated[
+        int,
+        typer.Option(min=1, help="Photos in the house; for every 8 one is at work, at most one a core."),
+    ] = _USUAL.queue,
     no_measure: Annotated[
         bool,
         typer.Option("--no-measure", help="Do not find out first which library is fastest here."),

@@ -27,15 +27,15 @@ class Batch:
     """Reads a form and makes lines of its photos.
 
     While photos are looked at the next one is read. One photo is handed on after the other, and a further one
-    only where somebody ``idles``: a batch takes no core from other clients but its own. Reading goes on
-    whether or not the lines are taken: many clients send all they have before they read anything, and would
-    wait for us as we for them. The lines that wait are short.
+    only where there ``is_room``: a batch takes no core from other clients but its own, and does not fill the
+    memory it needs to read on. Reading goes on whether or not the lines are taken: many clients send all they
+    have before they read anything, and would wait for us as we for them. The lines that wait are short.
     """
 
     def __init__(
-        self, line: Line, parts: AsyncIterator[Part], explain: Explain, *, idles: Callable[[], bool]
+        self, line: Line, parts: AsyncIterator[Part], explain: Explain, *, is_room: Callable[[], bool]
     ) -> None:
-        self._line, self._parts, self._explain, self._idles = line, parts, explain, idles
+        self._line, self._parts, self._explain, self._is_room = line, parts, explain, is_room
         self._lines: asyncio.Queue[asyncio.Task[Record] | Record | Exception | None] = asyncio.Queue()
         self._fields: dict[str, str] = {}
         self._begun = False
@@ -74,12 +74,12 @@ class Batch:
     async def _take(self, part: Part) -> None:
         """Hand the photo on when its turn has come; its line waits behind those of the photos before it."""
         wish, self._begun = wish_of(part, self._fields), True
-        while self._at_work and not self._idles():
+        while self._at_work and not self._is_room():
             _, self._at_work = await asyncio.wait(self._at_work, return_when=asyncio.FIRST_COMPLETED)
         task = asyncio.create_task(self._line(part, wish))
         self._at_work.add(task)
         self._lines.put_nowait(task)
-        await asyncio.sleep(0)  # it takes its place now, so that the next photo finds that nobody idles
+        await asyncio.sleep(0)  # it takes its place now, so that the next photo finds whether anybody idles
 
     def _break_off(self, error: NadirfixError) -> None:
         """Before the first photo the whole request is wrong; after it the last line says so."""

@@ -32,9 +32,13 @@ class Ledger:
         finally:
             account.give(account.held_bytes)
 
+    def has_room(self, count: int) -> bool:
+        """Whether so many bytes more can be held now."""
+        return self.held_bytes + count <= self._limit_bytes
+
     def add(self, count: int) -> None:
         """Note so many bytes more, or fewer; refuse what is too much."""
-        if count > 0 and self.held_bytes + count > self._limit_bytes:
+        if count > 0 and not self.has_room(count):
             seen = f"{self.held_bytes} bytes of photos in memory"
             raise Busy("too many photos are being sent", seen=seen, retry_after_s=RETRY_SOON_S)
         self.held_bytes += count

@@ -29,7 +29,7 @@ class Guarded(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """A client has come; one too many is turned away without a word."""
         super().connection_made(transport)
-        if len(self.connections) > self.limits.connections:
+        if len(self.connections) > self.limits.most_connections:
             transport.abort()
         self._expect(self.limits.header_s)
 

@@ -61,10 +61,14 @@ class Counter:
             line = partial(self._safe_line, account=account, request_id=request_id)
             parts = reader.parts(Body(request.receive, options))
             told = partial(explained, request_id=request_id)
-            batch = Batch(line, parts, told, idles=lambda: self._desk.idles)
+            batch = Batch(line, parts, told, is_room=self._is_room)
             async with aclosing(batch.lines()) as lines:
                 async for record in lines:
                     yield record
+
+    def _is_room(self) -> bool:
+        """Whether a batch may have one more photo in the house, and still read the one after it."""
+        return self._desk.idles and self._ledger.has_room(self._options.ahead_bytes)
 
     async def _safe_line(self, part: Part, wish: Wish, *, account: Account, request_id: str) -> Record:
         """The photo's line; what is wrong with one photo stays with that photo, even a fault of ours."""

@@ -51,7 +51,7 @@ class Desk:
 
     @property
     def taken(self) -> int:
-        """Pieces of work taken and not finished, those on their way to a seat included."""
+        """Pieces of work taken and neither finished nor stuck, those on their way to a seat included."""
         return self._gate.taken
 
     @property

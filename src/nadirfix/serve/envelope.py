@@ -99,7 +99,7 @@ class Envelope:
             await letter.reply(answer(internal(letter.request_id)), scope, receive)
 
     def _check(self, scope: Scope) -> None:
-        if self._at_work > self._options.requests:
+        if self._at_work > self._options.most_requests:
             seen = f"{self._at_work} at work"
             raise Busy("too many requests at once", seen=seen, retry_after_s=RETRY_SOON_S)
         head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])

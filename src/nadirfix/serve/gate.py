@@ -39,7 +39,7 @@ class AtWork(Protocol):
 
     @property
     def count(self) -> int:
-        """Pieces of work handed on and not finished."""
+        """Pieces of work handed on and neither finished nor stuck."""
         ...
 
     @property
@@ -77,7 +77,7 @@ class Gate:
 
     @property
     def taken(self) -> int:
-        """Pieces of work let in and not finished, those on their way to a seat included."""
+        """Pieces of work let in and neither finished nor stuck, those on their way to a seat included."""
         now_s = self._clock()
         return self._workers.count + sum(seat.until_s > now_s for seat in self._seats)
 

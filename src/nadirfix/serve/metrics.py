@@ -30,7 +30,9 @@ class Metrics:
             registry=self._registry,
         )
         self._photos = Counter("nadirfix_photos", "Photos looked at", ["status"], registry=self._registry)
-        self._gauge("nadirfix_queue_length", "Photos taken and not finished").set_function(lambda: desk.taken)
+        self._gauge("nadirfix_queue_length", "Photos taken and neither finished nor stuck").set_function(
+            lambda: desk.taken
+        )
         self._gauge("nadirfix_photos_stuck", "Photos at work for too long").set_function(lambda: desk.stuck)
         self._reckoned(desk.gate)
         self._gauge("nadirfix_upload_bytes", "Bytes of photos in memory").set_function(

@@ -6,7 +6,7 @@ import ipaddress
 from dataclasses import dataclass, field, replace
 
 from nadirfix.ahead import cores
-from nadirfix.errors import ServiceError
+from nadirfix.errors import InputError, ServiceError
 
 __all__ = [
     "FOREVER",
@@ -40,6 +40,10 @@ _MIB = 2**20
 #: Places for each photo at work: the wait that is promised is so many times as long as a photo takes, which
 #: even one that takes far longer than usual is done in.
 _QUEUE_PER_WORKER = 8
+#: More than a server hands over of a body at once: a piece may end one photo and begin the next.
+_PIECE_BYTES = _MIB
+#: However short the queue is, so many requests and connections are borne.
+_LEAST_REQUESTS, _LEAST_CONNECTIONS = 128, 512
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +86,7 @@ class ServeOptions:
     photo_s: float = 60.0  # from when a photo is taken until its answer
     photo_bytes: int = 64 * _MIB
     max_pixels: int = 64_000_000
-    batches: int = 4  # at the same time, each with one photo in the house, and one for each idle worker
+    batches: int = 4  # at the same time, each with one photo in the house, and more while workers idle
     batch_photos: int = 1000
     upload_bytes: int = 256 * _MIB  # photos of all clients held in memory together
     body_grace_s: float = 10.0  # a body may keep us waiting so long, and longer by what it has brought
@@ -94,8 +98,8 @@ class ServeOptions:
     idle_s: float = 75.0  # a connection between two requests; longer than anybody is told to wait
     pace: Pace = field(default_factory=Pace)
     form: FormOptions = field(default_factory=FormOptions)
-    requests: int = 128  # at work on at the same time
-    connections: int = 512
+    requests: int | None = None  # at work on at the same time; None: twice the queue, or more
+    connections: int | None = None  # None: twice the requests, or more
     stop_s: float = 60.0  # what was taken is finished within this
     last_s: float = 5.0  # what is still at work then, and nobody waits for, within this
     tile_quality: int = 85
@@ -104,6 +108,13 @@ class ServeOptions:
     reference_width_px: int = 512
 
     def __post_init__(self) -> None:
+        if self.at_once is not None and self.at_once < 1:
+            raise InputError(
+                "options.invalid",
+                "nobody would place photos",
+                seen=f"at_once {self.at_once}",
+                do="give at_once from 1, or leave it out",
+            )
         if self.token is not None and not _good(self.token):
             raise _bad_token()
         if self.token is None and not is_this_machine(self.host):
@@ -123,6 +134,23 @@ class ServeOptions:
     def threads(self) -> int:
         """How many threads a network runs on, so that all photos at work together use every core once."""
         return max(1, cores() // self.workers)
+
+    @property
+    def ahead_bytes(self) -> int:
+        """What must be free before a batch hands a further photo on: it reads the next one then."""
+        return self.photo_bytes + _PIECE_BYTES
+
+    @property
+    def most_requests(self) -> int:
+        """How many requests are at work at once; a full queue leaves room for those who ask how it goes."""
+        return max(_LEAST_REQUESTS, 2 * self.queue) if self.requests is None else self.requests
+
+    @property
+    def most_connections(self) -> int:
+        """How many clients are connected at once; some of them wait to come again."""
+        return (
+            max(_LEAST_CONNECTIONS, 2 * self.most_requests) if self.connections is None else self.connections
+        )
 
     @property
     def queue_pace(self) -> Pace:

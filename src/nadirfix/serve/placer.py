@@ -43,10 +43,11 @@ class Placer:
         return dataclasses.replace(fix, photo=wish.name).to_dict()
 
     def warm_up(self) -> None:
-        """Look for the map's mirror image, from low and from high: no photo then costs more for being first.
+        """Look for the map's mirror image, from low and from high: what all photos share is ready then.
 
         It looks like ground and lies nowhere, so that every stage is tried and nothing is found; a grey
         picture would leave most of the work out. What a stage takes of memory it keeps, so it is taken now.
+        What libraries keep for each thread is ready in the calling thread alone.
         """
         for altitude_m in (self._bundle.canonical.altitude_m, self._bundle.recipe.bins.max_m):
             self(self._mirror_image(altitude_m), Wish(camera=self._bundle.camera, altitude_m=altitude_m))

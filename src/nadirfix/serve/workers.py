@@ -59,10 +59,8 @@ class Workers:
         """Do this when all that is here and has an earlier turn has begun."""
         future: Future[Answer] = Future()
         with self._changed:
+            self._add_thread()  # before the work: where none can be had, nothing of it is kept
             insort(self._waiting, _Piece(turn, future, work), key=lambda piece: piece.turn)
-            if len(self._threads) < self._most:
-                self._threads.append(threading.Thread(target=self._run, name="nadirfix-desk", daemon=True))
-                self._threads[-1].start()
             self._changed.notify()
         return future
 
@@ -80,6 +78,13 @@ class Workers:
         for thread in self._threads:
             thread.join(max(0.0, until_s - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
+
+    def _add_thread(self) -> None:
+        """One more, while there are fewer than may be; one that cannot start does not count."""
+        if len(self._threads) < self._most:
+            thread = threading.Thread(target=self._run, name="nadirfix-desk", daemon=True)
+            thread.start()
+            self._threads.append(thread)
 
     def _stuck(self) -> int:
         now_s = time.monotonic()
