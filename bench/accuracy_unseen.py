@@ -52,7 +52,8 @@ def unseen() -> str:
 
 On places its networks never saw, another date than the map's. By default the map is asked, which settles the
 altitude too (where it confirms nothing, the picture's counts here); the whole frame without that, and one
-crop, stand beside it, with the altitude the picture shows. R@K of the whole frame counts its first K hypotheses.
+crop, stand beside it, with the altitude the picture shows. R@K of the whole frame counts its first K
+hypotheses.
 
 {table(heads, rows)}"""
 
