@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -58,6 +59,15 @@ def test_no_thread_is_left_behind_by_whoever_stops_listening() -> None:
     assert threading.active_count() == before
 
 
+@pytest.fixture
+def ctrl_c_is_heard() -> Iterator[None]:
+    """As in a program of its own: those who run tests on several cores have their workers ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_ctrl_c_while_threads_start_leaves_none_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that was left went on with a map that had been closed, and took the process down."""
     start, before, worked = threading.Thread.start, threading.active_count(), []
