@@ -28,8 +28,9 @@ from typing import Any
 
 import cv2
 import numpy as np
+from displaced import moved
 from record import record
-from verify import detector, moved
+from verify import detector
 
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap

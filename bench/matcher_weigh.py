@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from displaced import moved
 from record import RESULTS, record
 
 from nadirfix.camera import DEFAULT_CAMERA
@@ -105,15 +106,6 @@ def views_of(
     shares = [Ground(date).valid_share(views, DEFAULT_CAMERA) for date in (old, new)]
     whole = np.flatnonzero(np.min(shares, axis=0) >= 0.95)[:count]
     return [views.view(int(i), new.epsg) for i in whole]
-
-
-def moved(view: View, draw: np.random.Generator) -> View:
-    away, angle = 30.0 * math.sqrt(draw.uniform()), draw.uniform(0, 2 * math.pi)
-    return View(
-        view.center.moved(away * math.cos(angle), away * math.sin(angle)),
-        view.altitude_m * math.exp(draw.uniform(-0.12, 0.12)),
-        (view.heading_deg + draw.uniform(-15, 15)) % 360,
-    )
 
 
 def other_place(view: View, views: list[View]) -> Point:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import platform
 import subprocess
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 
 from nadirfix.output import atomic_file
 
-__all__ = ["commit", "machine", "record"]
+__all__ = ["commit", "machine", "networks_of", "record", "record_lines"]
 
 RESULTS = Path(__file__).parent / "results"
 LIBRARIES = (
@@ -36,6 +38,23 @@ def record(name: str, payload: dict[str, Any], out_dir: Path = RESULTS) -> Path:
     with atomic_file(target) as scratch:
         scratch.write_text(json.dumps(whole, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     return target
+
+
+def record_lines(name: str, columns: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> None:
+    """Write ``results/name.csv``: a line for each photo."""
+    with atomic_file(RESULTS / f"{name}.csv") as scratch, scratch.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+def networks_of(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Which networks a bundle was built with, by name and hash: what a result is worth depends on them."""
+    told = {part: about["weights"] for part, about in manifest["networks"].items()}
+    return {
+        part: {"weights": Path(known["source"]).name, "sha256": known["sha256"]}
+        for part, known in told.items()
+    }
 
 
 def machine() -> dict[str, Any]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import csv
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Any
 import cv2
 import numpy as np
 from alike import DISC_M, GROUNDS, covered, middle
-from record import RESULTS, record
+from record import networks_of, record, record_lines
 
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA as CAMERA
@@ -35,7 +34,6 @@ from nadirfix.image.stamp import encode_jpeg
 from nadirfix.offline import build_bundle
 from nadirfix.online import locate
 from nadirfix.options import RECIPES
-from nadirfix.output import atomic_file
 from nadirfix.types import Fix, Point, View
 from nadirfix.world.make import World, make_world
 
@@ -63,10 +61,14 @@ def main() -> None:
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.work or Path(scratch)
-        lines = [line(bundle, *shot) for bundle, shot in shots(given, folder)]
+        lines: list[Line] = []
+        for bundle, shot in shots(given, folder):
+            lines.append(line(bundle, *shot))
+            networks = networks_of(bundle.manifest)
     told = {"seed": given.seed, "altitude_m": [LOW_M, HIGH_M], "grounds": summary(lines)}
+    told["networks"] = networks
     print(f"wrote {record(f'refuse_{given.name}', told)}")
-    write(RESULTS / f"refuse_{given.name}.csv", lines)
+    record_lines(f"refuse_{given.name}", COLUMNS, lines)
     for ground, found in told["grounds"].items():
         print(ground, found)
 
@@ -163,13 +165,6 @@ def summary(lines: Sequence[Line]) -> dict[str, Any]:
 def counted(lines: Sequence[Line]) -> dict[str, int]:
     off = [one["error_m"] for one in lines if one["status"] == "fix"]
     return {"photos": len(lines), "answered": len(off), "wrong": sum(m > NEAR_M for m in off)}
-
-
-def write(path: Path, lines: Sequence[Line]) -> None:
-    with atomic_file(path) as scratch, scratch.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
 
 
 if __name__ == "__main__":

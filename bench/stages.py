@@ -10,7 +10,6 @@ crop of the same photo.
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from record import RESULTS, record
+from record import networks_of, record, record_lines
 from verify import record_of, spread
 
 from nadirfix.bundle import Bundle
@@ -28,7 +27,6 @@ from nadirfix.online import locate
 from nadirfix.options import LocateOptions
 from nadirfix.options_frame import VoteOptions
 from nadirfix.options_verify import VerifyOptions
-from nadirfix.output import atomic_file
 
 WHOLE = LocateOptions()
 ONE_ALTITUDE = VoteOptions(scales=1)
@@ -62,12 +60,14 @@ def main() -> None:
     options.add_argument("--name", required=True)
     options.add_argument("--count", type=int, default=100, help="photos, spread over all")
     given = options.parse_args()
-    told = placed(Bundle.load(given.bundle), given)
+    bundle = Bundle.load(given.bundle)
+    told = placed(bundle, given)
     lines = [line(way, query) for way, queries in told.items() for query in queries]
     ways = {way: summary(queries, told["crop"]) for way, queries in told.items()}
     results = {"seed": 0, "photos": len(told["crop"]), "ways": ways}
+    results["networks"] = networks_of(bundle.manifest)
     print(f"wrote {record(f'stages_{given.name}', results)}")
-    write(RESULTS / f"stages_{given.name}.csv", lines)  # after it: a tree with new lines in it is not clean
+    record_lines(f"stages_{given.name}", COLUMNS, lines)
     for way, values in ways.items():
         print(way, values)
 
@@ -106,13 +106,6 @@ def line(way: str, query: QueryRecord) -> dict[str, Any]:
     told = f"{off_m:.2f}" if math.isfinite(off_m) else ""
     values = (query.photo, query.altitude_m, way, query.fix.status, told, f"{spent(query):.1f}")
     return dict(zip(COLUMNS, values, strict=True))
-
-
-def write(path: Path, lines: Sequence[dict[str, Any]]) -> None:
-    with atomic_file(path) as scratch, scratch.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from displaced import moved
 from record import record
-from verify import moved, spread
+from verify import spread
 
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA

@@ -14,7 +14,6 @@ times is taken photo by photo. One line per photo goes to results/verify_NAME.cs
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
 import math
 import tempfile
@@ -24,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from record import RESULTS, record
+from displaced import moved
+from record import networks_of, record, record_lines
 
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
@@ -38,7 +38,6 @@ from nadirfix.manifest import ManifestRow, read_manifest
 from nadirfix.online import locate
 from nadirfix.options import LocateOptions, SimulateOptions, TextureOptions
 from nadirfix.options_verify import VerifyOptions
-from nadirfix.output import atomic_file
 from nadirfix.runtime import load_network
 from nadirfix.types import Fix, Hypothesis, View
 from nadirfix.verify.answer import verified_fix
@@ -78,7 +77,9 @@ def main() -> None:
     how = {"hypotheses": "bundle" if given.bundle else "displaced", "seed": given.seed}
     used = given.network.stem if given.network else given.matcher
     how["matcher"] = Bundle.load(given.bundle).matcher_name if given.bundle else used
-    write_lines(RESULTS / f"{name}.csv", lines)
+    if given.bundle:
+        how["networks"] = networks_of(Bundle.load(given.bundle).manifest)
+    record_lines(name, COLUMNS, [{k: rounded(v) for k, v in line.items()} for line in lines])
     print(f"wrote {record(name, {**how, **told})}")
     for key, value in told.items():
         print(f"{key}: {value}")
@@ -137,15 +138,6 @@ def displaced(
         views = [moved(true, rng), dataclasses.replace(moved(true, rng), center=other.point)]
         records.append(record_of(row, verified(row, views[:: rng.choice([-1, 1])], texture, points)))
     return [line_of(r) for r in records], records
-
-
-def moved(view: View, rng: np.random.Generator) -> View:
-    away, angle = 30.0 * math.sqrt(rng.uniform()), rng.uniform(0, 2 * math.pi)
-    return View(
-        view.center.moved(away * math.cos(angle), away * math.sin(angle)),
-        view.altitude_m * math.exp(rng.uniform(-0.12, 0.12)),
-        (view.heading_deg + rng.uniform(-15, 15)) % 360,
-    )
 
 
 def verified(row: ManifestRow, views: Sequence[View], texture: Texture, points: Detector) -> Fix:
@@ -218,13 +210,6 @@ def percent(part: int, whole: int) -> float:
 def median(lines: Sequence[Line], column: str) -> float | None:
     known = [line[column] for line in lines if line[column] is not None]
     return round(float(np.median(known)), 4) if known else None
-
-
-def write_lines(path: Path, lines: Sequence[Line]) -> None:
-    with atomic_file(path) as scratch, scratch.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({k: rounded(v) for k, v in line.items()} for line in lines)
 
 
 def rounded(value: Any) -> Any:
