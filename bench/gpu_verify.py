@@ -10,6 +10,7 @@ import argparse
 import itertools
 import statistics
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from nadirfix.altitude.bins import AltitudeBins
-from nadirfix.camera import Camera
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical, Sheet, crop_window_px
 from nadirfix.nn.render import DeviceTexture
@@ -29,7 +29,7 @@ from nadirfix.nn.views import Views
 from nadirfix.options import LocateOptions
 from nadirfix.retrieval.votes import Votes, hypotheses_from, shares_of
 from nadirfix.types import Hypothesis, Point, View
-from nadirfix.verify.compare import Comparison, Sighting, _Picture, _sighting
+from nadirfix.verify.compare import Comparison, Sighting, _Picture, _sighting, window_camera
 from nadirfix.verify.decide import Wave, decide
 from nadirfix.verify.features import Features
 
@@ -59,13 +59,14 @@ def verified_figures(
     """Median and 95th percentile of a whole fix, part by part."""
     fixer = Fixer(way, ground, given)
     times: dict[str, list[float]] = {}
-    found, count = 0, min(len(photos), 48 if given.cuda else 2)
+    found, count = 0, min(len(photos), 128 if given.cuda else 2)
+    torch.backends.cudnn.benchmark = False  # windows have many sizes, and it would try each one out
     for i in range(count):
         parts, right = fixer.fix(photos[i], views.take(slice(i, i + 1)))
         found += right
         for name, ms in parts.items():
             times.setdefault(name, []).append(ms)
-    warm = {name: values[8:] or values for name, values in times.items()}
+    warm = {name: values[count // 3 :] for name, values in times.items()}
     return {
         "photos": count,
         "confirmed": found,
@@ -171,38 +172,62 @@ def nearest(known: Known, told: Tensor, count: int) -> tuple[np.ndarray, np.ndar
     return best.indices.cpu().numpy(), best.values.float().cpu().numpy()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Points of a picture and their descriptions, in the GPU's memory."""
+
+    places: Tensor  # (n, 2) pixels
+    descriptions: Tensor
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
 class OnDevice(Comparison):
-    """The product's comparison with rendering and points on the GPU; geometry stays on the host."""
+    """The product's comparison with rendering, points and matches on the GPU; geometry stays on the host."""
 
     def __init__(self, photo: Tensor, fixer: Fixer) -> None:
         options = fixer.options.verification
         nothing = np.zeros((1, 1, 3), np.uint8)
         super().__init__(nothing, fixer.camera, texture=fixer.ground, detector=None, options=options)  # type: ignore[arg-type]
-        self._on_device, self._fixer = photo, fixer
+        self._grey, self._fixer = photo.float().mean(2)[None, None], fixer
 
     def _photo(self, width_px: int) -> _Picture:
         if width_px not in self._seen:
             camera = self._camera.resized(width_px, round(width_px * 0.75))
-            grey = self._on_device.float().mean(2)[None, None]
-            small = functional.interpolate(grey, size=(camera.height_px, camera.width_px), mode="area")
-            self._seen[width_px] = _Picture(camera, points(self._fixer.network, small, self._options))
+            small = functional.interpolate(self._grey, (camera.height_px, camera.width_px), mode="area")
+            found = points(self._fixer.network, small, self._options)
+            self._seen[width_px] = _Picture(camera, found)  # type: ignore[arg-type]
         return self._seen[width_px]
 
     def _look(self, view: View, reach_m: float, width_px: int) -> Sighting:
         photo = self._photo(self._width_px(view.altitude_m, width_px))
-        gsd_m = photo.camera.gsd_m(view.altitude_m)
-        sides = photo.camera.footprint_m(view.altitude_m)
-        wide, high = (round((side + 2 * reach_m) / gsd_m) for side in sides)
-        camera = Camera(wide, high, photo.camera.fx_px, photo.camera.fx_px)
+        camera = window_camera(view, photo.camera, reach_m)
         center = np.array([[view.center.east_m], [view.center.north_m]])
         asked = Views.level(*center, np.array([view.altitude_m]), np.array([view.heading_deg]))
-        shown, _ = self._fixer.source.render(asked, camera, (wide, high))
-        ground = _Picture(camera, points(self._fixer.network, shown.mean(1, keepdim=True), self._options))
-        return _sighting(view, photo, ground, self._options)
+        shown, _ = self._fixer.source.render(asked, camera, (camera.width_px, camera.height_px))
+        ground = points(self._fixer.network, shown.mean(1, keepdim=True), self._options)
+        one, other = matched(photo.features, ground, self._options.min_likeness)  # type: ignore[arg-type]
+        row = np.arange(len(one))
+        return _sighting(
+            view, _Picture(photo.camera, one), _Picture(camera, other), (row, row), self._options
+        )
 
 
-def points(network: torch.nn.Module, grey: Tensor, options: Any) -> Features:
-    """Points and descriptions as ``XFeatDetector`` finds them, found on the GPU."""
+def matched(photo: Points, ground: Points, min_likeness: float) -> tuple[Features, Features]:
+    """Points that are each other's likeliest counterpart, brought to the host in pairs."""
+    table = photo.descriptions @ ground.descriptions.T
+    likeness, forth = table.max(dim=1)
+    mutual = (table.argmax(dim=0)[forth] == torch.arange(len(table), device=table.device)) & (
+        likeness >= min_likeness
+    )
+    pairs = torch.cat([photo.places, ground.places[forth]], dim=1)[mutual].cpu().numpy()
+    nothing = np.zeros((len(pairs), 0), np.float32)
+    return Features(pairs[:, :2], nothing), Features(pairs[:, 2:], nothing)
+
+
+def points(network: torch.nn.Module, grey: Tensor, options: Any) -> Points:
+    """Points and descriptions as ``XFeatDetector`` finds them, found and left on the GPU."""
     rows, columns = grey.shape[-2:]
     padded = functional.pad(grey, (0, -columns % _STEP_PX, 0, -rows % _STEP_PX), mode="replicate")
     told = network(padded).float()
@@ -214,14 +239,11 @@ def points(network: torch.nn.Module, grey: Tensor, options: Any) -> Features:
     reliable = functional.interpolate(told[:, -1:], size=(height, width), mode="bilinear")
     score = torch.where(peak & inside, chance * reliable, 0.0).flatten()
     best = score.topk(min(options.features.points, score.numel()))
-    at = best.indices
+    at = best.indices[best.values > 0]
     y, x = at // width, at % width
     spots = torch.stack([2.0 * x / (width - 1) - 1, 2.0 * y / (height - 1) - 1], dim=1)[None, None]
     taken = functional.grid_sample(told[:, :_DESCRIPTION], spots, mode="bicubic", align_corners=False)
-    described = functional.normalize(taken[0, :, 0].T, dim=1)
-    kept = torch.cat([torch.stack([x + 0.5, y + 0.5, best.values], dim=1), described], dim=1).cpu().numpy()
-    kept = kept[kept[:, 2] > 0].astype(np.float32)
-    return Features(np.ascontiguousarray(kept[:, :2]), np.ascontiguousarray(kept[:, 3:]))
+    return Points(torch.stack([x + 0.5, y + 0.5], dim=1), functional.normalize(taken[0, :, 0].T, dim=1))
 
 
 def wait(given: argparse.Namespace) -> None:

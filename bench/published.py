@@ -254,8 +254,14 @@ def learn_altitudes(
 def keep(given: argparse.Namespace, altitude: TrainedAltitude, place: TrainedPlace) -> None:
     """The trained networks whole, classes and cells included, for what is measured with them elsewhere."""
     for name, network in (("altitude", altitude.network), ("place", place.network)):
-        halves = {key: value.half().contiguous().cpu() for key, value in network.state_dict().items()}
+        halves = {key: narrowed(value) for key, value in network.state_dict().items()}
         save_file(halves, given.out / f"published_{given.name}-{name}.safetensors")
+
+
+def narrowed(value: torch.Tensor) -> torch.Tensor:
+    """Large weights in half precision; small ones as they are: a variance may be too large for half."""
+    large = value.is_floating_point() and value.numel() >= 1024 and value.dim() > 1
+    return (value.half() if large else value).contiguous().cpu()
 
 
 def told(report) -> dict[str, float]:

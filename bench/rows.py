@@ -73,6 +73,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--views", type=Path, required=True)
     options.add_argument("--weights", required=True, help="folder or name of ImageNet weights")
     options.add_argument("--altitude-start", default="", help="embedder of other places (safetensors)")
+    options.add_argument("--place-start", default="", help="folder of an encoder of other places")
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--cache", type=Path, help="folder where photos are kept; OUT/photos")
     options.add_argument("--pack", type=Path, help="file all results and logs go into; OUT/rows.tgz")
@@ -82,6 +83,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--altitude-steps", type=int, default=300)
     options.add_argument("--place-steps", type=int, default=600)
     options.add_argument("--batch", type=int, default=128, help="pictures of a step")
+    options.add_argument("--altitude-batch", type=int, default=0, help="another one for the altitudes")
     options.add_argument("--limit", type=int, default=0, help="only so many photos")
     options.add_argument("--small", action="store_true", help="the small encoder: to try this command")
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -134,13 +136,18 @@ def one_row(name: str, given: argparse.Namespace) -> None:
     say(f"{name}: {row.said}; {len(photos)} photos after {time.monotonic() - began:.0f} s")
     measure = MEASURES[row.trains]
     found, lines = measure(source, photos, views, recipe, given)
-    steps = given.altitude_steps if row.trains == "altitude" else given.place_steps
-    settings = {"steps": steps, "batch": given.batch, **dataclasses.asdict(row)}
+    high = row.trains == "altitude"
+    steps, batch = (given.altitude_steps, altitude_batch(given)) if high else (given.place_steps, given.batch)
+    settings = {"steps": steps, "batch": batch, **dataclasses.asdict(row)}
     result = {"seed": given.seed, "place": given.place, "row": name, "photos": len(photos)}
     result |= {"settings": settings, **found, "seconds": time.monotonic() - began}
     say(json.dumps(found))
     record(f"rows_{given.place}_{name}", result, given.out)
     write_csv(given.out / f"rows_{given.place}_{name}.csv", lines)
+
+
+def altitude_batch(given: argparse.Namespace) -> int:
+    return given.altitude_batch or given.batch
 
 
 def dated(given: argparse.Namespace) -> tuple[Path, Path]:
@@ -165,12 +172,9 @@ def taken(kind: str, given: argparse.Namespace) -> tuple[list[np.ndarray], Views
 def make_recipe(row: Row, given: argparse.Namespace) -> Recipe:
     """The published recipe with this row's change, within the common budget."""
     paper = load_recipe("paper")
-    weights = "random" if row.start == "random" or given.small else given.weights
     encoder, more = ("small", SMALL) if given.small else (row.encoder, {})
+    weights, start = started_from(row, given)
     network = NetworkOptions(encoder=encoder, weights=weights, **more)
-    start = given.altitude_start if row.start == "other places" else ""
-    if row.start == "other places" and not (start or given.small):
-        raise SystemExit("rows that start from other places need --altitude-start")
     high = dataclasses.replace(network, input=row.input, width_px=448, height_px=336, start=start)
     usual = TrainOptions(
         schedule="budget", batch=given.batch, extractor_rate=3e-4, classifier_rate=3e-3, seed=given.seed,
@@ -181,9 +185,23 @@ def make_recipe(row: Row, given: argparse.Namespace) -> Recipe:
     return dataclasses.replace(
         paper, seed=given.seed, bins=row.bins, head=row.head, altitude_network=high, place_network=network,
         augment=CHANGES[row.changes]["altitude" if row.trains == "altitude" else "place"],
-        altitude_training=dataclasses.replace(usual, budget_steps=given.altitude_steps, altitude_step_m=0.0),
+        altitude_training=dataclasses.replace(
+            usual, batch=altitude_batch(given), budget_steps=given.altitude_steps, altitude_step_m=0.0
+        ),
         place_training=dataclasses.replace(usual, batch=pictures, **grouped),
     )  # fmt: skip
+
+
+def started_from(row: Row, given: argparse.Namespace) -> tuple[str, str]:
+    """The encoder's weights a row begins with, and the whole embedder for altitudes, if any."""
+    if row.start == "random" or given.small:
+        return "random", ""
+    if row.start != "other places":
+        return given.weights, ""
+    option = "altitude_start" if row.trains == "altitude" else "place_start"
+    if not (begun := getattr(given, option)):
+        raise SystemExit(f"rows that start from other places need --{option.replace('_', '-')}")
+    return (given.weights, begun) if row.trains == "altitude" else (begun, "")
 
 
 def altitudes(source: DeviceTexture, photos: list, views: Views, recipe: Recipe, given) -> tuple[dict, list]:

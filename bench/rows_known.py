@@ -62,6 +62,10 @@ TRIALS: dict[str, Row] = {
     "try-place-soft": place("places, changes of many places", changes="soft", views="own"),
     "try-place-hazy": place("places, more haze", changes="hazy", views="own"),
     "try-place-wide": place("places, wide changes", changes="wide", views="own"),
+    "try-place-other": place("places, usual changes, begun elsewhere", start="other places", views="own"),
+    "try-place-other-soft": place(
+        "places, changes of many places, begun elsewhere", start="other places", changes="soft", views="own"
+    ),
     "try-place-imprint": place("places, wide changes, imprinted", changes="wide", imprint=6, views="own"),
 }
 KNOWN = ROWS | TRIALS

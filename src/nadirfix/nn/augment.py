@@ -45,7 +45,7 @@ class Augmenter:
     def __init__(self, options: AugmentOptions, *, seed: int, device: torch.device | str) -> None:
         self.options, self.seed, self.device = options, seed, torch.device(device)
         self._cosine = _cosine_matrix().to(self.device)
-        self._steps = torch.tensor(_JPEG_STEPS, dtype=torch.float32, device=self.device)
+        self._steps = torch.tensor(_JPEG_STEPS, dtype=torch.float32, device=self.device).flatten()
         self._grey = torch.tensor(_GREY, device=self.device)
         self._equal, self._turn = torch.eye(3, device=self.device), _turn(self.device)
         self._bank = self._noise_bank() if options.noise_levels > 0 else torch.empty(0)
@@ -148,13 +148,11 @@ class Augmenter:
         padded = functional.pad(pictures, (0, -width % 8, 0, -height % 8), mode="replicate")
         batch, colours, rows, columns = padded.shape
         blocks = padded.view(batch, colours, rows // 8, 8, columns // 8, 8).transpose(3, 4) - 128
-        waves = self._cosine @ blocks @ self._cosine.T
-        step = (
-            self._steps * (self.options.jpeg * draws[:, 0]).clamp(min=0.02)[:, None, None, None, None, None]
-        )
-        kept = self._cosine.T @ ((waves / step).round() * step) @ self._cosine
-        whole = (kept + 128).transpose(3, 4).reshape(batch, colours, rows, columns)
-        return whole[..., :height, :width]
+        waves = blocks.reshape(batch, -1, 64) @ self._cosine.T
+        step = self._steps * (self.options.jpeg * draws[:, 0]).clamp(min=0.02)[:, None, None]
+        kept = ((waves / step).round() * step) @ self._cosine
+        whole = (kept + 128).view(batch, colours, rows // 8, columns // 8, 8, 8).transpose(3, 4)
+        return whole.reshape(batch, colours, rows, columns)[..., :height, :width]
 
     def _replace(self, pictures: Tensor, draws: Tensor) -> Tensor:
         """Up to three rectangles show another part of the same picture: things that came or went."""
@@ -207,10 +205,10 @@ def _soften(pictures: Tensor) -> Tensor:
 
 
 def _cosine_matrix() -> Tensor:
-    """The orthonormal cosine transform of eight numbers."""
+    """The orthonormal cosine transform of eight by eight numbers, row by row: one large product, not many."""
     k, x = np.mgrid[0:8, 0:8]
     matrix = np.cos(np.pi * k * (2 * x + 1) / 16) * np.where(k == 0, math.sqrt(1 / 8), 0.5)
-    return torch.from_numpy(matrix.astype(np.float32))
+    return torch.from_numpy(np.kron(matrix, matrix).astype(np.float32))
 
 
 def _turn(device: torch.device) -> Tensor:

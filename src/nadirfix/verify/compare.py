@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from nadirfix.camera import Camera
 from nadirfix.geo.angle import turn_deg
 from nadirfix.geo.pose import ground_from_pixel, project
-from nadirfix.geo.render import Rendered
 from nadirfix.geo.texture import Texture
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.stopwatch import Stopwatch
 from nadirfix.types import Point, View
 from nadirfix.verify.features import Detector, Features, grey_of
 from nadirfix.verify.match import Agreement, agreements, mutual_matches
-from nadirfix.verify.pose import FittedView, fit_view, misses_m, view_from_homography
+from nadirfix.verify.pose import FittedView, fit_view, misses_m, view_from_homography, view_near
 
-__all__ = ["Comparison", "Sighting"]
+__all__ = ["Comparison", "Sighting", "window_camera"]
 
 Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 #: Points below which nothing can be fitted.
 _FEWEST = 4
@@ -107,14 +107,17 @@ class Comparison:
     def _look(self, view: View, reach_m: float, width_px: int) -> Sighting:
         photo = self._photo(self._width_px(view.altitude_m, width_px))
         with self._watch.stage("verify_render"):
-            window, shown = self._window(view, photo.camera, reach_m)
+            window = window_camera(view, photo.camera, reach_m)
+            shown = self._texture.render(view, window)
         nothing = Sighting(view)
         if shown.valid_share < self._options.valid_share:
             return nothing
         with self._watch.stage("verify_map_points"):
             ground = _Picture(window, self._detect(grey_of(shown.pixels), shown.valid))
         with self._watch.stage("verify_match"):
-            return _sighting(view, photo, ground, self._options)
+            likeness = self._options.min_likeness
+            pairs = mutual_matches(photo.features, ground.features, min_likeness=likeness)
+            return _sighting(view, photo, ground, pairs, self._options)
 
     def _width_px(self, altitude_m: float, wanted_px: int) -> int:
         """How wide the photo is looked at: no finer than the map, in steps so that few sizes are needed."""
@@ -137,14 +140,14 @@ class Comparison:
         wide_px = min(self._options.width_px, self._pixels.shape[1])
         return _resized(self._pixels, self._camera, wide_px)
 
-    def _window(self, view: View, photo: Camera, reach_m: float) -> tuple[Camera, Rendered]:
-        """The map as the photo would show it from this view, with as much more around as the view may err."""
-        gsd_m = photo.gsd_m(view.altitude_m)
-        sides_px = [(side + 2 * reach_m) / gsd_m for side in photo.footprint_m(view.altitude_m)]
-        # Libraries prepare themselves for each new size of picture: a few sizes are enough.
-        wide, high = (math.ceil(side / _SIDE_STEP_PX) * _SIDE_STEP_PX for side in sides_px)
-        camera = Camera(wide, high, photo.fx_px, photo.fx_px)
-        return camera, self._texture.render(view, camera)
+
+def window_camera(view: View, photo: Camera, reach_m: float) -> Camera:
+    """What would show the map as the photo does from this view, with as much around as the view may err."""
+    gsd_m = photo.gsd_m(view.altitude_m)
+    sides_px = [(side + 2 * reach_m) / gsd_m for side in photo.footprint_m(view.altitude_m)]
+    # Libraries prepare themselves for each new size of picture: a few sizes are enough.
+    wide, high = (math.ceil(side / _SIDE_STEP_PX) * _SIDE_STEP_PX for side in sides_px)
+    return Camera(wide, high, photo.fx_px, photo.fx_px)
 
 
 def _resized(pixels: Bytes, camera: Camera, width_px: int) -> Bytes:
@@ -154,8 +157,11 @@ def _resized(pixels: Bytes, camera: Camera, width_px: int) -> Bytes:
     return np.asarray(cv2.resize(pixels, (width_px, height_px), interpolation=how), np.uint8)
 
 
-def _sighting(view: View, photo: _Picture, ground: _Picture, options: VerifyOptions) -> Sighting:
-    rows, others = mutual_matches(photo.features, ground.features, min_likeness=options.min_likeness)
+def _sighting(
+    view: View, photo: _Picture, ground: _Picture, pairs: tuple[Ints, Ints], options: VerifyOptions
+) -> Sighting:
+    """What the matched points say: the view most of them agree with."""
+    rows, others = pairs
     photo_px = photo.features.points_px[rows].astype(np.float64)
     map_px = ground.features.points_px[others].astype(np.float64)
     ground_from_map = ground_from_pixel(
@@ -200,22 +206,20 @@ class _Fit:
 
     def settled(self, start: View, agree: Flags) -> tuple[FittedView | None, Flags]:
         """Fit to what agrees, see what agrees with that, and again: a homography bends after its points."""
-        fitted = self._to(start, agree)
+        view = start
         for _ in range(self.options.reselect):
-            if fitted is None:
-                break
-            before, agree = agree, self._near(fitted.view)
+            if np.count_nonzero(agree) < _FEWEST:
+                return None, agree
+            view = view_near(*self._those(agree), camera=self.camera, start=view, options=self.options)
+            before, agree = agree, self._near(view)
             if np.array_equal(before, agree):
                 break
-            fitted = self._to(fitted.view, agree)
-        return fitted, agree
-
-    def _to(self, start: View, agree: Flags) -> FittedView | None:
         if np.count_nonzero(agree) < _FEWEST:
-            return None
-        points, places = self.photo_px[agree], self.places_m[agree]
-        camera, options = self.camera, self.options
-        return fit_view(points, places, self.origin, camera=camera, start=start, options=options)
+            return None, agree
+        return fit_view(*self._those(agree), camera=self.camera, start=view, options=self.options), agree
+
+    def _those(self, agree: Flags) -> tuple[Floats, Floats, Point]:
+        return self.photo_px[agree], self.places_m[agree], self.origin
 
     def _near(self, view: View) -> Flags:
         off_m = misses_m(self.photo_px, self.places_m, self.origin, camera=self.camera, view=view)

@@ -20,7 +20,7 @@ from nadirfix.geo.pose import Poses, ground_from_pixels, project
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Point, View
 
-__all__ = ["FittedView", "aircraft_of", "fit_view", "misses_m", "view_from_homography"]
+__all__ = ["FittedView", "aircraft_of", "fit_view", "misses_m", "view_from_homography", "view_near"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,6 +30,8 @@ _ROUNDS = 8
 _STEPS = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5])
 #: A fit ends when no number moves more than this: a centimetre, and as little at the edges of the frame.
 _SETTLED = np.array([0.01, 0.01, 2e-5, 2e-5, 5e-5, 5e-5])
+#: And so many times this where it is fitted again anyway.
+_NEAR = 10.0
 #: A lean nobody flies with, and one beyond which a view cannot be rendered.
 _MAX_TILT = math.radians(45.0)
 #: Residuals are never believed to be smaller than this many pixels: points are found no better.
@@ -67,23 +69,37 @@ def fit_view(
     photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, start: View, options: VerifyOptions
 ) -> FittedView:
     """The view for which these photo pixels look at these places (metres east and north of the origin)."""
-    at = np.zeros(6)
+    ask, prior = _Residuals(photo_px, places_m, origin, camera, start), _prior(options)
+    finest_m = _FINEST_PX * camera.gsd_m(start.altitude_m)
+    at = _settled(ask, prior, finest_m)
+    off, slope = ask.sloped(at)
+    weight = _weights(off, finest_m)
+    pulls = _pulls(slope, weight, off)
+    block = _blocks(photo_px, camera, options)
+    covariance = _covariance(pulls, _curvature(slope, weight, pulls) + prior, prior, block)
+    return FittedView(ask.view(at), np.hypot(off[:, 0], off[:, 1]), covariance)
+
+
+def view_near(
+    photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, start: View, options: VerifyOptions
+) -> View:
+    """The same view to a decimetre, without how sure it is."""
     ask = _Residuals(photo_px, places_m, origin, camera, start)
     finest_m = _FINEST_PX * camera.gsd_m(start.altitude_m)
-    prior = _prior(options)
+    return ask.view(_settled(ask, _prior(options), finest_m, within=_NEAR * _SETTLED))
+
+
+def _settled(ask: _Residuals, prior: Floats, finest_m: float, within: Floats = _SETTLED) -> Floats:
+    """The six changes at which nothing pulls any more."""
+    at = np.zeros(6)
     for _ in range(_ROUNDS):
-        off, slope = ask(at), ask.slope(at)
+        off, slope = ask.sloped(at)
         weight = _weights(off, finest_m)
-        normal = _normal(slope, weight) + prior
-        at = at - (step := np.linalg.solve(normal, _pull(slope, weight, off) + prior @ ask.whole(at)))
-        if (np.abs(step) < _SETTLED).all():
+        pull = _pulls(slope, weight, off).sum(axis=0) + prior @ ask.whole(at)
+        at = at - (step := np.linalg.solve(_normal(slope, weight) + prior, pull))
+        if (np.abs(step) < within).all():
             break
-    off, slope = ask(at), ask.slope(at)
-    weight = _weights(off, finest_m)
-    pulls = np.einsum("nki,n,nk->ni", slope, weight, off)
-    block = _blocks(photo_px, camera, options)
-    covariance = _covariance(pulls, _curvature(slope, weight, off) + prior, prior, block)
-    return FittedView(ask.view(at), np.hypot(off[:, 0], off[:, 1]), covariance)
+    return at
 
 
 def misses_m(photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, view: View) -> Floats:
@@ -131,13 +147,12 @@ class _Residuals:
     def __call__(self, at: Floats) -> Floats:
         return np.asarray(self._of(at[None])[0], np.float64)
 
-    def slope(self, at: Floats) -> Floats:
-        """Change of every residual with each number: points × 2 × 6."""
-        steps = np.diag(_STEPS)
-        ahead = self._of(np.concatenate([at + steps, at - steps]))
-        count = len(_STEPS)
-        change = (ahead[:count] - ahead[count:]) / (2 * _STEPS[:, None, None])
-        return np.asarray(np.moveaxis(change, 0, 2), np.float64)
+    def sloped(self, at: Floats) -> tuple[Floats, Floats]:
+        """The residuals, and the change of every one with each number: points × 2 × 6."""
+        steps, count = np.diag(_STEPS), len(_STEPS)
+        around = self._of(np.concatenate([at[None], at + steps, at - steps]))
+        change = (around[1 : count + 1] - around[count + 1 :]) / (2 * _STEPS[:, None, None])
+        return around[0], np.ascontiguousarray(np.moveaxis(change, 0, 2))
 
     def _of(self, ats: Floats) -> Floats:
         """The residuals of many changes at once: changes × points × 2."""
@@ -173,16 +188,16 @@ def _normal(slope: Floats, weight: Floats) -> Floats:
     return np.asarray((rows * np.repeat(weight, 2)[:, None]).T @ rows, np.float64)
 
 
-def _curvature(slope: Floats, weight: Floats, off: Floats) -> Floats:
+def _curvature(slope: Floats, weight: Floats, pulls: Floats) -> Floats:
     """How fast the pull of all points changes with the numbers: less than their weight, which falls off."""
-    fall = np.einsum("nki,n,nk->ni", slope, weight, off)
     full = _normal(slope, weight)
-    less = full - 2 / _FALL_OFF**2 * fall.T @ fall
+    less = full - 2 / _FALL_OFF**2 * pulls.T @ pulls
     return less if np.linalg.eigvalsh(less)[0] > 0 else full  # most points far off: no minimum to speak of
 
 
-def _pull(slope: Floats, weight: Floats, off: Floats) -> Floats:
-    return np.asarray((np.repeat(weight, 2) * off.ravel()) @ slope.reshape(-1, slope.shape[2]), np.float64)
+def _pulls(slope: Floats, weight: Floats, off: Floats) -> Floats:
+    """What each point pulls at each number."""
+    return np.asarray(((weight[:, None] * off)[:, :, None] * slope).sum(axis=1), np.float64)
 
 
 def _covariance(pulls: Floats, normal: Floats, prior: Floats, block: Ints) -> Floats:
