@@ -10,13 +10,14 @@ import argparse
 import itertools
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from gpu_path import Known, averages
+from gpu_path import Known, Recorded, averages
 from gpu_path import Path as Way
 from torch import Tensor
 from torch.nn import functional
@@ -26,7 +27,7 @@ from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical, Sheet, crop_window_px
 from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.views import Views
-from nadirfix.options import LocateOptions
+from nadirfix.options import LocateOptions, RenderOptions
 from nadirfix.retrieval.votes import Votes, hypotheses_from, shares_of
 from nadirfix.types import Hypothesis, Point, View
 from nadirfix.verify.compare import Comparison, Sighting, _Picture, _sighting, window_camera
@@ -47,6 +48,7 @@ def export_xfeat(path: Path) -> None:
 
 def load_xfeat(file: Path | None, device: torch.device) -> torch.nn.Module:
     if file:
+        torch._C._jit_set_profiling_executor(False)  # it would compile anew for each size of picture
         return torch.jit.load(str(file), map_location=device).eval()
     from nadirfix.verify.xfeat import _pretrained, _told_together
 
@@ -57,7 +59,8 @@ def verified_figures(
     way: Way, ground: Texture, photos: Tensor, views: Views, given: argparse.Namespace
 ) -> dict[str, Any]:
     """Median and 95th percentile of a whole fix, part by part."""
-    fixer = Fixer(way, ground, given)
+    single = Recorded(way, photos[:1]) if given.cuda else way
+    fixer = Fixer(way, single, ground, given)
     times: dict[str, list[float]] = {}
     found, count = 0, min(len(photos), 128 if given.cuda else 2)
     torch.backends.cudnn.benchmark = False  # windows have many sizes, and it would try each one out
@@ -78,11 +81,14 @@ def verified_figures(
 class Fixer:
     """Everything one verified fix needs, in the GPU's memory."""
 
-    def __init__(self, way: Way, ground: Texture, given: argparse.Namespace) -> None:
+    def __init__(self, way: Way, single: Callable, ground: Texture, given: argparse.Namespace) -> None:
         self.way, self.ground, self.given = way, ground, given
-        self.source = DeviceTexture(ground, given.device)
+        self.options = LocateOptions()
+        sampled = RenderOptions(supersample=self.options.verification.supersample)
+        self.source = DeviceTexture(ground, given.device, options=sampled)
         self.network = load_xfeat(given.xfeat, given.device)
-        self.camera, self.options = way.recipe.camera, LocateOptions()
+        self.single = single
+        self.camera = way.recipe.camera
         bins = AltitudeBins.from_options(way.recipe.bins)
         self.canonical = Canonical(self.camera, float(bins.centers_m[0]))
         rng = np.random.default_rng(1)
@@ -101,7 +107,7 @@ class Fixer:
         )
         wait(self.given)
         marks = [time.perf_counter()]
-        self.way(photo[None])[2].cpu()
+        self.single(photo[None])[2].cpu()
         marks.append(time.perf_counter())
         compare = OnDevice(photo, self)
         verdict = decide([Wave(self.asked(truth))], compare, self.options.verification)
@@ -113,6 +119,7 @@ class Fixer:
         return {
             "single crop": one,
             "places held against the map": matched,
+            "of that, geometry on the host": compare.geometry_ms(),
             "verified fix": one + matched,
             "votes of the whole frame, three altitudes": whole,
             "verified fix, whole frame": one + matched + whole,
@@ -192,6 +199,10 @@ class OnDevice(Comparison):
         super().__init__(nothing, fixer.camera, texture=fixer.ground, detector=None, options=options)  # type: ignore[arg-type]
         self._grey, self._fixer = photo.float().mean(2)[None, None], fixer
 
+    def geometry_ms(self) -> float:
+        """What the host has spent on movements and views."""
+        return self._watch.timings_ms()["geometry"]
+
     def _photo(self, width_px: int) -> _Picture:
         if width_px not in self._seen:
             camera = self._camera.resized(width_px, round(width_px * 0.75))
@@ -209,9 +220,9 @@ class OnDevice(Comparison):
         ground = points(self._fixer.network, shown.mean(1, keepdim=True), self._options)
         one, other = matched(photo.features, ground, self._options.min_likeness)  # type: ignore[arg-type]
         row = np.arange(len(one))
-        return _sighting(
-            view, _Picture(photo.camera, one), _Picture(camera, other), (row, row), self._options
-        )
+        with self._watch.stage("geometry"):
+            pictures = _Picture(photo.camera, one), _Picture(camera, other)
+            return _sighting(view, *pictures, (row, row), self._options)
 
 
 def matched(photo: Points, ground: Points, min_likeness: float) -> tuple[Features, Features]:

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol
 
 from nadirfix.geo.angle import turn_deg
@@ -16,6 +17,10 @@ from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.trust import confidence_of, support_of
 
 __all__ = ["Guesses", "Verdict", "Wave", "decide", "from_middle_to_whole", "look_at"]
+
+
+#: Hypotheses that get their first look before any of them gets a closer one.
+_ABREAST = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,26 +95,59 @@ def _looks(waves: Iterable[Wave], compare: Comparison, options: VerifyOptions) -
     seen: list[Sighting] = []
     asked: list[View] = []
     for wave in waves:
-        for one in wave.hypotheses[: wave.looks]:
-            if any(_alike(one.view, before, options) for before in asked):
-                continue
-            asked.append(one.view)
-            seen.append(found := look_at(one.view, compare, options))
-            if confidence_of(found, options.trust) >= options.sure_confidence:
-                rivals = _rivals(found, one.score, wave, asked, options)
+        fresh = _fresh(wave, asked, options)
+        while some := list(islice(fresh, _ABREAST)):
+            found, sure = _abreast(some, asked, compare, options)
+            seen += found
+            if sure is not None:
+                rivals = _rivals(*sure, wave, asked, options)
                 return seen + [look_at(view, compare, options) for view in rivals]
     return seen
 
 
+def _abreast(
+    some: Sequence[Hypothesis], asked: list[View], compare: Comparison, options: VerifyOptions
+) -> tuple[list[Sighting], tuple[Sighting, float] | None]:
+    """A look at each of a few, then closer ones, until one is sure: that one and its score come second.
+
+    A wrong place costs closer looks when some points agree by chance; often the next is right beyond doubt.
+    """
+    firsts: list[tuple[Sighting, float]] = []
+    for one in some:
+        asked.append(one.view)
+        firsts.append((compare.first_look(one.view), one.score))
+        if support_of(firsts[-1][0], options.trust) >= options.beyond_doubt:
+            return [found for found, _ in firsts], firsts[-1]
+    seen = [found for found, _ in firsts]
+    for i in sorted(range(len(seen)), key=lambda i: -support_of(seen[i], options.trust)):
+        seen[i] = _closer(seen[i], compare, options)
+        if confidence_of(seen[i], options.trust) >= options.sure_confidence:
+            return seen, (seen[i], firsts[i][1])
+    return seen, None
+
+
 def look_at(view: View, compare: Comparison, options: VerifyOptions) -> Sighting:
-    """One look; a finer one where something agrees but not beyond doubt, a coarse one where doubt is left."""
-    found = compare.first_look(view)
+    """One look, and closer ones where they are worth it."""
+    return _closer(compare.first_look(view), compare, options)
+
+
+def _closer(found: Sighting, compare: Comparison, options: VerifyOptions) -> Sighting:
+    """A finer look where something agrees but not beyond doubt, and a coarse one where doubt is left."""
     for again in (compare.second_look, compare.coarse_look):
         doubtful = support_of(found, options.trust) < options.beyond_doubt
         if not (options.second and doubtful and found.inliers >= options.promising_inliers):
             break
         found = max(found, again(found), key=lambda seen: support_of(seen, options.trust))
     return found
+
+
+def _fresh(wave: Wave, asked: Sequence[View], options: VerifyOptions) -> Iterator[Hypothesis]:
+    """What a wave has that would show something new: nothing much like it has been or will be looked at."""
+    taken: list[View] = []
+    for one in wave.hypotheses[: wave.looks]:
+        if not any(_alike(one.view, before, options) for before in (*asked, *taken)):
+            taken.append(one.view)
+            yield one
 
 
 def _rivals(

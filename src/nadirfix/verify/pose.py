@@ -30,6 +30,8 @@ _ROUNDS = 8
 _STEPS = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5])
 #: A fit ends when no number moves more than this: a centimetre, and as little at the edges of the frame.
 _SETTLED = np.array([0.01, 0.01, 2e-5, 2e-5, 5e-5, 5e-5])
+#: Over steps up to so many times this, slopes hardly change.
+_STRAIGHT = 100.0
 #: And so many times this where it is fitted again anyway.
 _NEAR = 10.0
 #: A lean nobody flies with, and one beyond which a view cannot be rendered.
@@ -86,19 +88,25 @@ def view_near(
     """The same view to a decimetre, without how sure it is."""
     ask = _Residuals(photo_px, places_m, origin, camera, start)
     finest_m = _FINEST_PX * camera.gsd_m(start.altitude_m)
-    return ask.view(_settled(ask, _prior(options), finest_m, within=_NEAR * _SETTLED))
+    return ask.view(_settled(ask, _prior(options), finest_m, rounds=_ROUNDS // 2, within=_NEAR * _SETTLED))
 
 
-def _settled(ask: _Residuals, prior: Floats, finest_m: float, within: Floats = _SETTLED) -> Floats:
+def _settled(
+    ask: _Residuals, prior: Floats, finest_m: float, *, rounds: int = _ROUNDS, within: Floats = _SETTLED
+) -> Floats:
     """The six changes at which nothing pulls any more."""
     at = np.zeros(6)
-    for _ in range(_ROUNDS):
-        off, slope = ask.sloped(at)
+    off, slope = ask.sloped(at)
+    for _ in range(rounds):
         weight = _weights(off, finest_m)
         pull = _pulls(slope, weight, off).sum(axis=0) + prior @ ask.whole(at)
         at = at - (step := np.linalg.solve(_normal(slope, weight) + prior, pull))
         if (np.abs(step) < within).all():
             break
+        if (np.abs(step) < _STRAIGHT * _SETTLED).all():
+            off = ask(at)
+        else:
+            off, slope = ask.sloped(at)
     return at
 
 
