@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import json
 from typing import Any
@@ -26,17 +25,6 @@ def printed(name: str) -> Result:
     lines = (RESULTS / f"{name}.log").read_text(encoding="utf-8").splitlines()
     pairs = [line.split(" ", 1) for line in lines if line.partition(" ")[2].startswith("{")]
     return {place: json.loads(told) for place, told in pairs}
-
-
-def has_log(name: str) -> bool:
-    return (RESULTS / f"{name}.log").is_file()
-
-
-def said_in_log(name: str) -> Result:
-    """What a run said of each measure, "MEASURE: {…}", before it was cut off."""
-    lines = (RESULTS / f"{name}.log").read_text(encoding="utf-8").splitlines()
-    pairs = [line.split(": ", 1) for line in lines if line.partition(": ")[2].startswith("{")]
-    return {measure: ast.literal_eval(told) for measure, told in pairs}
 
 
 def source(name: str, command: str) -> str:

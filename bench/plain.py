@@ -47,7 +47,8 @@ class Straightforward:
     def locate(self, photo: bytes, options: LocateOptions) -> Answer:
         watch, recipe = Stopwatch(), self.bundle.recipe
         with watch.stage("decode"):
-            pixels = np.array(Image.open(io.BytesIO(photo)).convert("RGB"))
+            picture = Image.open(io.BytesIO(photo)).convert("RGB")
+            pixels = np.array(picture)
         with watch.stage("altitude"):
             spectrum = _spectrum(pixels, recipe.altitude_network)
             scores = self.altitude(torch.from_numpy(spectrum)[None])[0].numpy()
@@ -57,7 +58,7 @@ class Straightforward:
             best = int(np.argmax(scores))
         with watch.stage("crop"):
             ratio = self.bundle.bins.centers_m[best] / self.bundle.canonical.altitude_m
-            crop = _enlarged_then_cropped(pixels, float(ratio), recipe.place_network)
+            crop = _enlarged_then_cropped(picture, float(ratio), recipe.place_network)
         with watch.stage("embed"):
             planes = torch.from_numpy(np.ascontiguousarray(crop.transpose(2, 0, 1), np.float32))
             embedding = self.place(planes[None])[0].numpy()
@@ -94,10 +95,10 @@ def _spectrum(pixels: np.ndarray, network: Any) -> np.ndarray:
     return np.stack(planes).astype(np.float32)
 
 
-def _enlarged_then_cropped(pixels: np.ndarray, ratio: float, network: Any) -> np.ndarray:
+def _enlarged_then_cropped(picture: Image.Image, ratio: float, network: Any) -> np.ndarray:
     """As published: resize by altitude over canonical altitude, crop back to the photo's size."""
-    height, width = pixels.shape[:2]
-    large = cv2.resize(pixels, None, fx=ratio, fy=ratio, interpolation=cv2.INTER_LINEAR)
-    top, left = (large.shape[0] - height) // 2, (large.shape[1] - width) // 2
-    middle = large[top : top + height, left : left + width]
-    return cv2.resize(middle, (network.width_px, network.height_px), interpolation=cv2.INTER_AREA)
+    width, height = picture.size
+    large = picture.resize((round(width * ratio), round(height * ratio)))
+    left, top = (large.width - width) / 2, (large.height - height) / 2
+    size = network.width_px, network.height_px
+    return np.asarray(large.resize(size, Image.Resampling.BOX, box=(left, top, left + width, top + height)))

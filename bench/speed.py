@@ -69,6 +69,8 @@ STAGES = {
 }
 EVERY = {"decode": ("decode",), **STAGES, "weighting": ("fuse",)}
 WARM_UP = 2
+#: What each block of a random EfficientNet adds to its input.
+DAMP = 0.25
 
 
 def main() -> None:
@@ -110,9 +112,10 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--top-m", type=float, default=699.0, help="the highest photo")
     options.add_argument("--paper-place", type=Path, help="a place network that was trained")
     options.add_argument("--paper-altitude", type=Path, help="an altitude network that was trained")
+    options.add_argument("--damp", type=float, default=DAMP, help="what a random block adds to its input")
     given = options.parse_args()
-    if (given.paper_place is None) != (given.paper_altitude is None):
-        options.error("give both networks that were trained, or none")
+    if given.paper_place and not given.paper_altitude:
+        options.error("a place network that was trained needs an altitude network that was")
     return given
 
 
@@ -164,10 +167,9 @@ def photo_of(ground: GeoMap, altitude_m: float, draw: np.random.Generator) -> tu
         room = [max(0.0, side / 2 - 0.9 * altitude_m) for side in (east - west, north - south)]
         center = ground.center.moved(draw.uniform(-room[0], room[0]), draw.uniform(-room[1], room[1]))
         view = View(center, altitude_m, float(draw.uniform(0, 360)))
-        shown = ground.render(view, DEFAULT_CAMERA)
-        if shown.valid_share > 0.99 or min(room) == 0:
+        if ground.render(view, DEFAULT_CAMERA.resized(128, 96)).valid_share > 0.99 or min(room) == 0:
             break
-    return view, shown
+    return view, ground.render(view, DEFAULT_CAMERA)
 
 
 def one_recipe(name: str, folder: Path, photos: list[bytes], given: argparse.Namespace) -> dict[str, Any]:
@@ -206,7 +208,7 @@ def both_paths(name: str, folder: Path, given: argparse.Namespace) -> tuple[Bund
         rough = Bundle.load(
             build_bundle(world, folder / "rough.nadir", recipe=without_networks(recipe), resume=True).path
         )
-        made = trained(recipe, rough, given) if given.paper_place else settled(recipe, rough)
+        made = settled(recipe, rough, given) | trained(recipe, rough, given)
         networks.build_altitude_network = ready(made, "altitude")
         networks.build_place_network = ready(made, "place")
     try:
@@ -243,7 +245,11 @@ def ready(made: dict[str, Any], name: str) -> Any:
 
 def with_start(recipe: Recipe, given: argparse.Namespace) -> Recipe:
     """Few references, which take longest to make; ImageNet weights or a random start."""
-    few = dataclasses.replace(recipe.references, stride_m=90.0, headings=6)
+    few = (
+        recipe.references
+        if given.paper_place
+        else dataclasses.replace(recipe.references, stride_m=90.0, headings=6)
+    )
     weights = given.weights if recipe.name == "standard" else "random"
     place = dataclasses.replace(recipe.place_network, weights=weights)
     altitude = dataclasses.replace(
@@ -264,16 +270,21 @@ def without_networks(recipe: Recipe) -> Recipe:
 
 
 def trained(recipe: Recipe, rough: Bundle, given: argparse.Namespace) -> dict[str, Any]:
-    """Both networks with the weights of these files; cells are spoken for by their references."""
-    bins = AltitudeBins.from_options(recipe.bins)
-    altitude, note = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
-    place, _ = build_place_network(recipe.place_network, recipe.head, rough.order, seed=recipe.seed)
-    altitude.load_state_dict(tensors(given.paper_altitude))
-    found = tensors(given.paper_place)
-    place.embedder.load_state_dict(
-        {k.removeprefix("embedder."): v for k, v in found.items() if not k.startswith("heads.")}
-    )
-    return {"altitude": altitude.eval(), "place": place.eval(), "record": note}
+    """The networks whose files were given, with their weights; cells are spoken for by their references."""
+    made: dict[str, Any] = {}
+    if given.paper_altitude:
+        bins = AltitudeBins.from_options(recipe.bins)
+        made["altitude"], _ = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
+        made["altitude"].load_state_dict(tensors(given.paper_altitude))
+    if given.paper_place:
+        made["place"], _ = build_place_network(
+            recipe.place_network, recipe.head, rough.order, seed=recipe.seed
+        )
+        found = tensors(given.paper_place)
+        made["place"].embedder.load_state_dict(
+            {k.removeprefix("embedder."): v for k, v in found.items() if not k.startswith("heads.")}
+        )
+    return {name: network.eval() for name, network in made.items()}
 
 
 def tensors(file: Path) -> dict[str, torch.Tensor]:
@@ -283,7 +294,7 @@ def tensors(file: Path) -> dict[str, torch.Tensor]:
 
 
 @torch.no_grad()
-def settled(recipe: Recipe, rough: Bundle) -> dict[str, Any]:
+def settled(recipe: Recipe, rough: Bundle, given: argparse.Namespace) -> dict[str, Any]:
     """Random networks whose statistics come from views of the map, and altitude classes that fit them."""
     asked = dataclasses.replace(recipe, quantise=QuantiseOptions(views=160))
     size = recipe.place_network.width_px, recipe.place_network.height_px
@@ -291,7 +302,7 @@ def settled(recipe: Recipe, rough: Bundle) -> dict[str, Any]:
     bins = AltitudeBins.from_options(recipe.bins)
     altitude, note = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
     place, _ = build_place_network(recipe.place_network, recipe.head, rough.order, seed=recipe.seed)
-    damp(place.embedder)
+    damp(place.embedder, given.damp)
     few = dataclasses.replace(recipe, quantise=QuantiseOptions(views=32))
     take_statistics(place.embedder, place_examples(lookout, few))
     spectra, labels = labelled(asked, lookout, bins)
@@ -310,7 +321,7 @@ def labelled(recipe: Recipe, lookout: Lookout, bins: AltitudeBins) -> tuple[np.n
     return altitude_examples(lookout, recipe), bins.indices_of(views.altitude_m)
 
 
-def damp(embedder: Embedder) -> None:
+def damp(embedder: Embedder, share: float) -> None:
     """Each block adds little to what it got, as in networks that were trained.
 
     Without it a random network of this depth is chaotic: the last digit of single precision decides what it
@@ -318,7 +329,7 @@ def damp(embedder: Embedder) -> None:
     """
     for name, part in embedder.named_modules():
         if name.endswith("project_bn"):
-            part.weight.fill_(0.25)
+            part.weight.fill_(share)
 
 
 def take_statistics(embedder: Embedder, pictures: np.ndarray) -> None:

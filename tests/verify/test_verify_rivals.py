@@ -102,6 +102,25 @@ def test_beyond_doubt_no_second_look_is_taken(monkeypatch: pytest.MonkeyPatch) -
     assert decided(Map(p1=25), Wave([guess(1)])).confirmed is not None and len(again) == 1
 
 
+def test_chance_at_a_wrong_place_costs_no_closer_look_where_the_next_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    again: list[int] = []
+    monkeypatch.setattr(Map, "second_look", lambda _self, before: again.append(before.inliers) or before)
+    told = decided(Map(p1=10, p2=60), Wave([guess(1), guess(2)]))
+    assert told.confirmed is not None and told.confirmed.inliers == 60
+    assert not again
+    decided(Map(p1=10, p3=60), Wave([guess(1), guess(2), guess(3)]))
+    assert again == [10], "two are looked at side by side, the third only after closer looks"
+
+
+def test_of_two_in_doubt_the_likelier_gets_the_closer_look_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    again: list[int] = []
+    monkeypatch.setattr(Map, "second_look", lambda _self, before: again.append(before.inliers) or before)
+    told = decided(Map(p1=10, p2=25), Wave([guess(1), guess(2)]))
+    assert told.confirmed is not None and again == [25]
+
+
 @pytest.mark.parametrize("second", [True, False])
 def test_looking_again_is_finer_than_coarse_and_can_be_left_out(sift: Detector, second: bool) -> None:
     widths: list[int] = []

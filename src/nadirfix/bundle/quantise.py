@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["quantise"]
 
 #: Kinds of layers that are put into eight bits; all others are cheap, or sums that need their digits.
-_KINDS = ("Conv", "MatMul", "Gemm")
+_CONVOLUTIONS, _PRODUCTS = ("Conv",), ("MatMul", "Gemm")
+_KINDS = _CONVOLUTIONS + _PRODUCTS
 #: Eight bits must save at least this much time to be worth counting in where digits are kept for good.
 _QUICKER = 1.2
 #: How the library marks a network that is ready to be quantised.
@@ -114,6 +115,25 @@ def _simplified(source: Path, target: Path) -> None:
 
 
 def _quantised(plain: Path, target: Path, told: Floats, spared: Sequence[str]) -> None:
+    """Convolutions by the usual range of their numbers: few are larger, and all the others stay finer.
+
+    Products by the full range: their numbers are few and large, and what is cut off is lost.
+    """
+    middle = target.with_suffix(".middle.onnx")
+    _narrowed(plain, middle, told, spared, kinds=_CONVOLUTIONS, usual_range=True)
+    _narrowed(middle, target, told, spared, kinds=_PRODUCTS, usual_range=False)
+    middle.unlink()
+
+
+def _narrowed(
+    source: Path,
+    target: Path,
+    told: Floats,
+    spared: Sequence[str],
+    *,
+    kinds: tuple[str, ...],
+    usual_range: bool,
+) -> None:
     from onnxruntime import quantization as q
 
     class Examples(q.CalibrationDataReader):  # type: ignore[misc]
@@ -125,15 +145,16 @@ def _quantised(plain: Path, target: Path, told: Floats, spared: Sequence[str]) -
             return None if one is None else {"inputs": one[None]}
 
     q.quantize_static(
-        str(plain),
+        str(source),
         str(target),
         Examples(),
         quant_format=q.QuantFormat.QDQ,
-        op_types_to_quantize=list(_KINDS),
+        op_types_to_quantize=list(kinds),
         nodes_to_exclude=list(spared),
         per_channel=True,
         activation_type=q.QuantType.QUInt8,
         weight_type=q.QuantType.QInt8,
+        extra_options={"CalibMovingAverage": usual_range},
     )
 
 
