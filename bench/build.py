@@ -40,7 +40,7 @@ def main() -> None:
             "cores": cores(),
             "references": len(bundle.references),
             "matcher": bundle.matcher_name,
-            "networks": networks_of(bundle),
+            "networks": networks_of(bundle.manifest),
             "minutes": round(wall_s / 60, 2),
             "processor_minutes": round((used.ru_utime + used.ru_stime) / 60, 2),
             "peak_resident_mb": round(used.ru_maxrss / 1024),
