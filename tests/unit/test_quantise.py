@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nadirfix.bundle.quantise import quantise
+from nadirfix.bundle.quantise import _quantised, _Spared, quantise
 from nadirfix.errors import InputError
 from nadirfix.options import RECIPES, QuantiseOptions
 from nadirfix.runtime import load_network
@@ -95,3 +95,19 @@ def test_likeness_is_the_cosine_most_pairs_reach() -> None:
 def test_options_nothing_can_be_put_into_eight_bits_with_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match="eight bits"):
         QuantiseOptions(**wrong)
+
+
+def test_usual_ranges_are_finer_than_full_ones(place, pictures, tmp_path: Path) -> None:
+    import onnx
+    from onnx.numpy_helper import to_array
+
+    steps = {}
+    for usual in (False, True):
+        target = tmp_path / f"{usual}.onnx"
+        _quantised(place, target, pictures[:8], _Spared("none", (), usual))
+        graph = onnx.load(target).graph
+        steps[usual] = {i.name: to_array(i) for i in graph.initializer if i.name.endswith("_scale")}
+    shared = sorted(steps[False].keys() & steps[True].keys())
+    ratio = np.array([float(np.max(steps[True][name] / steps[False][name])) for name in shared])
+    assert np.mean(ratio < 0.98) > 0.25, "a third or so are numbers between layers, the others weights"
+    assert ratio.max() < 1.2, "what follows a layer that was cut off may range a little farther"

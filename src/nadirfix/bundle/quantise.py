@@ -54,7 +54,7 @@ def quantise(
         plain, narrow = Path(name) / "plain.onnx", Path(name) / "narrow.onnx"
         _simplified(source, plain)
         for spared in _attempts(plain):
-            _quantised(plain, narrow, told, spared.layers)
+            _quantised(plain, narrow, told, spared)
             said, narrow_ms = _answers(narrow, asked)
             like = compare(said, wanted)
             about |= {"likeness": round(like, 5), "single_precision": spared.name}
@@ -67,10 +67,11 @@ def quantise(
 
 @dataclass(frozen=True, slots=True)
 class _Spared:
-    """Layers that stay in single precision, and what to call them."""
+    """Layers that stay in single precision, what to call them, and how ranges of the others are measured."""
 
     name: str
     layers: tuple[str, ...]
+    usual_range: bool  # of convolutions: few numbers are larger and are cut off, all the others stay finer
 
 
 def _attempts(plain: Path) -> Iterator[_Spared]:
@@ -84,14 +85,15 @@ def _attempts(plain: Path) -> Iterator[_Spared]:
     apart = [node for node in convolutions if _groups(node) > 1]
     half = convolutions[: len(convolutions) // 2]
     yield _spared("the first layer", convolutions[:1])
+    yield _spared("the first layer, usual ranges", convolutions[:1], usual_range=True)
     yield _spared("the first five layers and products", convolutions[:5], products)
     if apart:
         yield _spared("the first five, products, channels apart", convolutions[:5], products, apart)
     yield _spared("the first half, products, channels apart", half, products, apart)
 
 
-def _spared(name: str, *some: Sequence[onnx.NodeProto]) -> _Spared:
-    return _Spared(name, tuple(dict.fromkeys(node.name for nodes in some for node in nodes)))
+def _spared(name: str, *some: Sequence[onnx.NodeProto], usual_range: bool = False) -> _Spared:
+    return _Spared(name, tuple(dict.fromkeys(node.name for nodes in some for node in nodes)), usual_range)
 
 
 def _groups(node: onnx.NodeProto) -> int:
@@ -114,15 +116,11 @@ def _simplified(source: Path, target: Path) -> None:
     onnx.save(model, target)
 
 
-def _quantised(plain: Path, target: Path, told: Floats, spared: Sequence[str]) -> None:
-    """Convolutions by the usual range of their numbers: few are larger, and all the others stay finer.
-
-    Products by the full range: their numbers are few and large, and what is cut off is lost.
-    """
+def _quantised(plain: Path, target: Path, told: Floats, spared: _Spared) -> None:
+    """Convolutions first, then products, whose full range always counts: large numbers are all they have."""
     middle = target.with_suffix(".middle.onnx")
-    _narrowed(plain, middle, told, spared, kinds=_CONVOLUTIONS, usual_range=True)
-    _narrowed(middle, target, told, spared, kinds=_PRODUCTS, usual_range=False)
-    middle.unlink()
+    _narrowed(plain, middle, told, spared.layers, kinds=_CONVOLUTIONS, usual_range=spared.usual_range)
+    _narrowed(middle, target, told, spared.layers, kinds=_PRODUCTS, usual_range=False)
 
 
 def _narrowed(
