@@ -11,12 +11,12 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from gpu_look import Ground, OnDevice
 from gpu_path import Known, Recorded, averages
 from gpu_path import Path as Way
 from torch import Tensor
@@ -25,16 +25,11 @@ from torch.nn import functional
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical, Sheet, crop_window_px
-from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.views import Views
-from nadirfix.options import LocateOptions, RenderOptions
+from nadirfix.options import LocateOptions
 from nadirfix.retrieval.votes import Votes, hypotheses_from, shares_of
 from nadirfix.types import Hypothesis, Point, View
-from nadirfix.verify.compare import Comparison, Sighting, _Picture, _sighting, window_camera
 from nadirfix.verify.decide import Wave, decide
-from nadirfix.verify.features import Features
-
-_CELL, _STEP_PX, _DESCRIPTION, _MARGIN_PX = 8, 32, 64, 5
 
 
 def export_xfeat(path: Path) -> None:
@@ -49,7 +44,7 @@ def export_xfeat(path: Path) -> None:
 def load_xfeat(file: Path | None, device: torch.device) -> torch.nn.Module:
     if file:
         torch._C._jit_set_profiling_executor(False)  # it would compile anew for each size of picture
-        return torch.jit.load(str(file), map_location=device).eval()
+        return torch.jit.freeze(torch.jit.load(str(file), map_location=device).eval())
     from nadirfix.verify.xfeat import _pretrained, _told_together
 
     return _told_together(_pretrained()).to(device)
@@ -84,9 +79,8 @@ class Fixer:
     def __init__(self, way: Way, single: Callable, ground: Texture, given: argparse.Namespace) -> None:
         self.way, self.ground, self.given = way, ground, given
         self.options = LocateOptions()
-        sampled = RenderOptions(supersample=self.options.verification.supersample)
-        self.source = DeviceTexture(ground, given.device, options=sampled)
-        self.network = load_xfeat(given.xfeat, given.device)
+        network = load_xfeat(given.xfeat, given.device)
+        self.looked_at = Ground(ground, network, self.options.verification, given.device)
         self.single = single
         self.camera = way.recipe.camera
         bins = AltitudeBins.from_options(way.recipe.bins)
@@ -109,7 +103,7 @@ class Fixer:
         marks = [time.perf_counter()]
         self.single(photo[None])[2].cpu()
         marks.append(time.perf_counter())
-        compare = OnDevice(photo, self)
+        compare = OnDevice(photo, self.camera, self.looked_at)
         verdict = decide([Wave(self.asked(truth))], compare, self.options.verification)
         marks.append(time.perf_counter())
         self.votes(photo, [0.8 * truth.altitude_m, truth.altitude_m, 1.25 * truth.altitude_m], 3)
@@ -119,7 +113,7 @@ class Fixer:
         return {
             "single crop": one,
             "places held against the map": matched,
-            "of that, geometry on the host": compare.geometry_ms(),
+            "of that, first looks": compare.points_ms,
             "verified fix": one + matched,
             "votes of the whole frame, three altitudes": whole,
             "verified fix, whole frame": one + matched + whole,
@@ -177,84 +171,6 @@ class Fixer:
 def nearest(known: Known, told: Tensor, count: int) -> tuple[np.ndarray, np.ndarray]:
     best = (told.to(known.descriptors.dtype) @ known.descriptors.T).topk(count, dim=1)
     return best.indices.cpu().numpy(), best.values.float().cpu().numpy()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Points:
-    """Points of a picture and their descriptions, in the GPU's memory."""
-
-    places: Tensor  # (n, 2) pixels
-    descriptions: Tensor
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-
-class OnDevice(Comparison):
-    """The product's comparison with rendering, points and matches on the GPU; geometry stays on the host."""
-
-    def __init__(self, photo: Tensor, fixer: Fixer) -> None:
-        options = fixer.options.verification
-        nothing = np.zeros((1, 1, 3), np.uint8)
-        super().__init__(nothing, fixer.camera, texture=fixer.ground, detector=None, options=options)  # type: ignore[arg-type]
-        self._grey, self._fixer = photo.float().mean(2)[None, None], fixer
-
-    def geometry_ms(self) -> float:
-        """What the host has spent on movements and views."""
-        return self._watch.timings_ms()["geometry"]
-
-    def _photo(self, width_px: int) -> _Picture:
-        if width_px not in self._seen:
-            camera = self._camera.resized(width_px, round(width_px * 0.75))
-            small = functional.interpolate(self._grey, (camera.height_px, camera.width_px), mode="area")
-            found = points(self._fixer.network, small, self._options)
-            self._seen[width_px] = _Picture(camera, found)  # type: ignore[arg-type]
-        return self._seen[width_px]
-
-    def _look(self, view: View, reach_m: float, width_px: int) -> Sighting:
-        photo = self._photo(self._width_px(view.altitude_m, width_px))
-        camera = window_camera(view, photo.camera, reach_m)
-        center = np.array([[view.center.east_m], [view.center.north_m]])
-        asked = Views.level(*center, np.array([view.altitude_m]), np.array([view.heading_deg]))
-        shown, _ = self._fixer.source.render(asked, camera, (camera.width_px, camera.height_px))
-        ground = points(self._fixer.network, shown.mean(1, keepdim=True), self._options)
-        one, other = matched(photo.features, ground, self._options.min_likeness)  # type: ignore[arg-type]
-        row = np.arange(len(one))
-        with self._watch.stage("geometry"):
-            pictures = _Picture(photo.camera, one), _Picture(camera, other)
-            return _sighting(view, *pictures, (row, row), self._options)
-
-
-def matched(photo: Points, ground: Points, min_likeness: float) -> tuple[Features, Features]:
-    """Points that are each other's likeliest counterpart, brought to the host in pairs."""
-    table = photo.descriptions @ ground.descriptions.T
-    likeness, forth = table.max(dim=1)
-    mutual = (table.argmax(dim=0)[forth] == torch.arange(len(table), device=table.device)) & (
-        likeness >= min_likeness
-    )
-    pairs = torch.cat([photo.places, ground.places[forth]], dim=1)[mutual].cpu().numpy()
-    nothing = np.zeros((len(pairs), 0), np.float32)
-    return Features(pairs[:, :2], nothing), Features(pairs[:, 2:], nothing)
-
-
-def points(network: torch.nn.Module, grey: Tensor, options: Any) -> Points:
-    """Points and descriptions as ``XFeatDetector`` finds them, found and left on the GPU."""
-    rows, columns = grey.shape[-2:]
-    padded = functional.pad(grey, (0, -columns % _STEP_PX, 0, -rows % _STEP_PX), mode="replicate")
-    told = network(padded).float()
-    chance = functional.pixel_shuffle(told[:, _DESCRIPTION:-1], _CELL)
-    peak = (chance >= functional.max_pool2d(chance, 5, 1, 2)) & (chance > options.features.xfeat_threshold)
-    inside = torch.zeros_like(peak)
-    inside[..., _MARGIN_PX : rows - _MARGIN_PX, _MARGIN_PX : columns - _MARGIN_PX] = True
-    height, width = chance.shape[-2:]
-    reliable = functional.interpolate(told[:, -1:], size=(height, width), mode="bilinear")
-    score = torch.where(peak & inside, chance * reliable, 0.0).flatten()
-    best = score.topk(min(options.features.points, score.numel()))
-    at = best.indices[best.values > 0]
-    y, x = at // width, at % width
-    spots = torch.stack([2.0 * x / (width - 1) - 1, 2.0 * y / (height - 1) - 1], dim=1)[None, None]
-    taken = functional.grid_sample(told[:, :_DESCRIPTION], spots, mode="bicubic", align_corners=False)
-    return Points(torch.stack([x + 0.5, y + 0.5], dim=1), functional.normalize(taken[0, :, 0].T, dim=1))
 
 
 def wait(given: argparse.Namespace) -> None:

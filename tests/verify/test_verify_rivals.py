@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,6 +47,9 @@ class Map:
         share = np.stack([(spot % 12 + 0.5) / 12, (spot // 12 + 0.5) / 9], axis=1)
         fitted = FittedView(asked, np.ones(spot.size), np.eye(6) * 1e-4) if spot.size else None
         return Sighting(asked, 100, fitted, share, np.zeros((spot.size, 2)), 0.5)
+
+    def first_looks(self, asked: Sequence[View]) -> Iterator[Sighting]:
+        return map(self.first_look, asked)
 
     def second_look(self, before: Sighting) -> Sighting:
         return before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -90,6 +91,10 @@ class Comparison:
         wide_m, _ = self._camera.footprint_m(view.altitude_m)
         # Around a photo from a few metres the usual reach would be thousands of its pixels.
         return self._look(view, min(self._options.reach_m, wide_m), self._options.first_width_px)
+
+    def first_looks(self, views: Sequence[View]) -> Iterator[Sighting]:
+        """The same of several, each when it is asked for: who has seen enough need not see the next."""
+        return (self.first_look(view) for view in views)
 
     def second_look(self, before: Sighting) -> Sighting:
         """Finer, from where the first look led: turned and scaled alike, more points agree."""

@@ -113,10 +113,10 @@ def _abreast(
     A wrong place costs closer looks when some points agree by chance; often the next is right beyond doubt.
     """
     firsts: list[tuple[Sighting, float]] = []
-    for one in some:
+    for one, found in zip(some, compare.first_looks([h.view for h in some]), strict=False):
         asked.append(one.view)
-        firsts.append((compare.first_look(one.view), one.score))
-        if support_of(firsts[-1][0], options.trust) >= options.beyond_doubt:
+        firsts.append((found, one.score))
+        if support_of(found, options.trust) >= options.beyond_doubt:
             return [found for found, _ in firsts], firsts[-1]
     seen = [found for found, _ in firsts]
     for i in sorted(range(len(seen)), key=lambda i: -support_of(seen[i], options.trust)):
