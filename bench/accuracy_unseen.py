@@ -55,7 +55,20 @@ altitude too (where it confirms nothing, the picture's counts here); the whole f
 crop, stand beside it, with the altitude the picture shows. R@K of the whole frame counts its first K
 hypotheses.
 
-{table(heads, rows)}"""
+{table(heads, rows)}{building()}"""
+
+
+def building() -> str:
+    """How long such a bundle takes to make; empty until somebody has measured it."""
+    if not has("build_mine"):
+        return ""
+    told = result("build_mine")["results"]
+    enough = verdict(told["minutes"] < 5)
+    return f"""
+
+The mine's bundle ({told["references"]} references) is built in {told["minutes"]:.1f} minutes on
+{told["cores"]} cores, networks as above (less than 5 asked for: {enough}).
+{source("build_mine", "bench/build.py --name mine …")}"""
 
 
 def against(place: str, told: Result) -> list[list[object]]:
