@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accuracy_tables import pair, printed, result, source, table
+from accuracy_tables import has, pair, printed, result, source, table
 
 WITHOUT_MINE = "bench/places.py place --leave-out mine --rate 5e-5 --real-share 0.7 --mix 0.3 0.6"
 WAYS = ("plain", "centred", "whitened_0.5", "whitened_1.0")
@@ -25,6 +25,7 @@ def networks() -> str:
          *(pair(found[place][way]) for way in WAYS)]
         for share, found in shares.items() for place in ("mine", "world2000")
     ]  # fmt: skip
+    rows += worlds_alone()
     return f"""## Networks for maps nobody trained on
 
 Places: R@1 / R@5 in per cent among all references, 500 rendered views each of a seed of our own, other date.
@@ -42,6 +43,21 @@ was cut off: [`places_place_notown.log`](../bench/results/places_place_notown.lo
 {source("places_place_nomine-place", WITHOUT_MINE)}
 
 {altitudes()}"""
+
+
+def worlds_alone() -> list[list[object]]:
+    """The same of a network that learned on procedural worlds only, where somebody has measured it."""
+    if not has("mixed_worlds-place"):
+        return []
+    return [
+        [
+            f"{place}, learned on worlds alone{so_far(share)}",
+            told["references"],
+            *(pair(told[way]) for way in WAYS),
+        ]
+        for share, found in result("mixed_worlds-place")["results"]["shares"].items()
+        for place, told in found.items()
+    ]
 
 
 def so_far(share: str) -> str:
