@@ -6,7 +6,6 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Protocol
 
 from nadirfix.geo.angle import turn_deg
@@ -95,8 +94,7 @@ def _looks(waves: Iterable[Wave], compare: Comparison, options: VerifyOptions) -
     seen: list[Sighting] = []
     asked: list[View] = []
     for wave in waves:
-        fresh = _fresh(wave, asked, options)
-        while some := list(islice(fresh, _ABREAST)):
+        for some in _side_by_side(_fresh(wave, asked, options)):
             found, sure = _abreast(some, asked, compare, options)
             seen += found
             if sure is not None:
@@ -139,6 +137,21 @@ def _closer(found: Sighting, compare: Comparison, options: VerifyOptions) -> Sig
             break
         found = max(found, again(found), key=lambda seen: support_of(seen, options.trust))
     return found
+
+
+def _side_by_side(hypotheses: Iterable[Hypothesis]) -> Iterator[list[Hypothesis]]:
+    """Two at a time where they mean different places; one that means the same waits for a closer look."""
+    held: list[Hypothesis] = []
+    for one in hypotheses:
+        if held and _same_place(held[0].view, one.view):
+            yield held
+            held = []
+        held.append(one)
+        if len(held) == _ABREAST:
+            yield held
+            held = []
+    if held:
+        yield held
 
 
 def _fresh(wave: Wave, asked: Sequence[View], options: VerifyOptions) -> Iterator[Hypothesis]:
