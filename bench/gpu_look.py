@@ -56,7 +56,7 @@ class OnDevice(Comparison):
     def __init__(self, photo: Tensor, camera: Camera, ground: Ground) -> None:
         nothing = np.zeros((1, 1, 3), np.uint8)
         super().__init__(nothing, camera, texture=ground.texture, detector=None, options=ground.options)  # type: ignore[arg-type]
-        self.points_ms = 0.0
+        self.first_looks_ms = 0.0
         self._grey, self._ground = photo.float().mean(2)[None, None], ground
 
     def _photo(self, width_px: int) -> _Picture:
@@ -69,18 +69,13 @@ class OnDevice(Comparison):
 
     def first_looks(self, views: Sequence[View]) -> Iterator[Sighting]:
         """All at once: the GPU goes on to the next while the host is at the geometry of the one before."""
-        widths = [self._camera.footprint_m(view.altitude_m)[0] for view in views]
-        reaches = [min(self._options.reach_m, wide_m) for wide_m in widths]
-        began = time.perf_counter()
-        seen = [
-            self._seen_from(view, reach_m, self._options.first_width_px)
-            for view, reach_m in zip(views, reaches, strict=True)
-        ]
+        began, width_px = time.perf_counter(), self._options.first_width_px
+        seen = [self._seen_from(view, self._reach_m(view), width_px) for view in views]
         told = [
             self._ground.pool.submit(self._told, view, *one) for view, one in zip(views, seen, strict=True)
         ]
         found = [one.result() for one in told]
-        self.points_ms += 1e3 * (time.perf_counter() - began)
+        self.first_looks_ms += 1e3 * (time.perf_counter() - began)
         return iter(found)
 
     def _look(self, view: View, reach_m: float, width_px: int) -> Sighting:

@@ -113,7 +113,7 @@ class Fixer:
         return {
             "single crop": one,
             "places held against the map": matched,
-            "of that, first looks": compare.points_ms,
+            "of that, first looks": compare.first_looks_ms,
             "verified fix": one + matched,
             "votes of the whole frame, three altitudes": whole,
             "verified fix, whole frame": one + matched + whole,

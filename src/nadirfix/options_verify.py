@@ -82,6 +82,7 @@ class VerifyOptions:
     middle: int = 2  # hypotheses of the photo's middle alone, before anything more is described
     ladder: int = 4  # of its middle at every altitude, before the whole frame is asked
     whole: int = 6  # of the whole frame at every altitude
+    abreast: int = 2  # of them get their first look before any gets a closer one
     beyond_doubt: float = 30.0  # support from which only a twin could do as well
     twin_share: float = 0.6  # and a twin looks at least so much like the photo to begin with
     rivals: int = 1  # other places that must have been looked at in vain
@@ -106,7 +107,7 @@ class VerifyOptions:
 
     def _counts_sound(self) -> bool:
         sizes = (self.width_px, self.first_width_px, self.coarse_width_px, self.width_step_px)
-        least_one = (*sizes, self.supersample, self.rounds, self.blocks)
+        least_one = (*sizes, self.supersample, self.rounds, self.blocks, self.abreast)
         others = (self.reselect, self.min_points, self.promising_inliers, self.rivals, self.told)
         return min(least_one) >= 1 and min(*others, self.middle, self.ladder, self.whole) >= 0
 

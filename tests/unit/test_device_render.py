@@ -71,6 +71,17 @@ def test_same_picture_as_the_one_view_renderer(size: tuple[int, int], hole: bool
         assert abs(float(share[i]) - wanted.valid_share) < 1e-3
 
 
+@pytest.mark.parametrize("reduced", [False, True])
+def test_gathering_by_products_as_a_gpu_does_is_the_same(reduced: bool) -> None:
+    views = Views.of(some_views(12, 800), EPSG)
+    usual, gpu = (DeviceTexture(make_texture(hole=True), "cpu") for _ in range(2))
+    gpu.by_products = True
+    wanted = usual.render_covered(views, DEFAULT_CAMERA, (50, 37), reduced=reduced)
+    got = gpu.render_covered(views, DEFAULT_CAMERA, (50, 37), reduced=reduced)
+    for mine, theirs in zip(got, wanted, strict=True):
+        torch.testing.assert_close(mine, theirs, atol=2e-3, rtol=1e-5)
+
+
 def test_a_curved_map_renders_the_same() -> None:
     """A map in another system has a curved polynomial; the local affine must follow it."""
     flat = make_texture()

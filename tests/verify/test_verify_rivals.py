@@ -118,16 +118,6 @@ def test_chance_at_a_wrong_place_costs_no_closer_look_where_the_next_is_right(
     assert again == [10], "two are looked at side by side, the third only after closer looks"
 
 
-def test_a_place_in_doubt_is_looked_at_closer_before_it_is_asked_for_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    again: list[int] = []
-    monkeypatch.setattr(Map, "second_look", lambda _self, before: again.append(before.inliers) or before)
-    near = Hypothesis(View(view(1).center.moved(30.0, 0.0), 200.0, 0.0), 0.1)
-    assert decided(Map(p1=25), Wave([guess(1), near, guess(2)])).confirmed is not None
-    assert again == [25], "the first of the two was enough"
-
-
 def test_of_two_in_doubt_the_likelier_gets_the_closer_look_first(monkeypatch: pytest.MonkeyPatch) -> None:
     again: list[int] = []
     monkeypatch.setattr(Map, "second_look", lambda _self, before: again.append(before.inliers) or before)

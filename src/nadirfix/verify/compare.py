@@ -20,7 +20,7 @@ from nadirfix.stopwatch import Stopwatch
 from nadirfix.types import Point, View
 from nadirfix.verify.features import Detector, Features, grey_of
 from nadirfix.verify.match import Agreement, agreements, mutual_matches
-from nadirfix.verify.pose import FittedView, fit_view, misses_m, view_from_homography, view_near
+from nadirfix.verify.pose import FittedView, fit_view, misses_m, view_from_homography, view_of_points
 
 __all__ = ["Comparison", "Sighting", "window_camera"]
 
@@ -88,9 +88,7 @@ class Comparison:
 
     def first_look(self, view: View) -> Sighting:
         """Whether the map shows the photo near this view, which may be some metres and degrees off."""
-        wide_m, _ = self._camera.footprint_m(view.altitude_m)
-        # Around a photo from a few metres the usual reach would be thousands of its pixels.
-        return self._look(view, min(self._options.reach_m, wide_m), self._options.first_width_px)
+        return self._look(view, self._reach_m(view), self._options.first_width_px)
 
     def first_looks(self, views: Sequence[View]) -> Iterator[Sighting]:
         """The same of several, each when it is asked for: who has seen enough need not see the next."""
@@ -108,6 +106,11 @@ class Comparison:
     def _again(self, before: Sighting, width_px: int) -> Sighting:
         wide_m, _ = self._camera.footprint_m(before.view.altitude_m)
         return self._look(before.view, self._options.second_reach * wide_m, width_px)
+
+    def _reach_m(self, view: View) -> float:
+        """How far around a first look goes: from low above, the usual reach would be thousands of pixels."""
+        wide_m, _ = self._camera.footprint_m(view.altitude_m)
+        return min(self._options.reach_m, wide_m)
 
     def _look(self, view: View, reach_m: float, width_px: int) -> Sighting:
         photo = self._photo(self._width_px(view.altitude_m, width_px))
@@ -215,7 +218,7 @@ class _Fit:
         for _ in range(self.options.reselect):
             if np.count_nonzero(agree) < _FEWEST:
                 return None, agree
-            view = view_near(*self._those(agree), camera=self.camera, start=view, options=self.options)
+            view = view_of_points(*self._those(agree), camera=self.camera, start=view, options=self.options)
             before, agree = agree, self._near(view)
             if np.array_equal(before, agree):
                 break

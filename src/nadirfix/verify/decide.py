@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol
 
 from nadirfix.geo.angle import turn_deg
@@ -16,10 +17,6 @@ from nadirfix.verify.compare import Comparison, Sighting
 from nadirfix.verify.trust import confidence_of, support_of
 
 __all__ = ["Guesses", "Verdict", "Wave", "decide", "from_middle_to_whole", "look_at"]
-
-
-#: Hypotheses that get their first look before any of them gets a closer one.
-_ABREAST = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +91,8 @@ def _looks(waves: Iterable[Wave], compare: Comparison, options: VerifyOptions) -
     seen: list[Sighting] = []
     asked: list[View] = []
     for wave in waves:
-        for some in _side_by_side(_fresh(wave, asked, options)):
+        fresh = _fresh(wave, asked, options)
+        while some := list(islice(fresh, options.abreast)):
             found, sure = _abreast(some, asked, compare, options)
             seen += found
             if sure is not None:
@@ -137,21 +135,6 @@ def _closer(found: Sighting, compare: Comparison, options: VerifyOptions) -> Sig
             break
         found = max(found, again(found), key=lambda seen: support_of(seen, options.trust))
     return found
-
-
-def _side_by_side(hypotheses: Iterable[Hypothesis]) -> Iterator[list[Hypothesis]]:
-    """Two at a time where they mean different places; one that means the same waits for a closer look."""
-    held: list[Hypothesis] = []
-    for one in hypotheses:
-        if held and _same_place(held[0].view, one.view):
-            yield held
-            held = []
-        held.append(one)
-        if len(held) == _ABREAST:
-            yield held
-            held = []
-    if held:
-        yield held
 
 
 def _fresh(wave: Wave, asked: Sequence[View], options: VerifyOptions) -> Iterator[Hypothesis]:

@@ -20,7 +20,7 @@ from nadirfix.geo.pose import Poses, ground_from_pixels, project
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Point, View
 
-__all__ = ["FittedView", "aircraft_of", "fit_view", "misses_m", "view_from_homography", "view_near"]
+__all__ = ["FittedView", "aircraft_of", "fit_view", "misses_m", "view_from_homography", "view_of_points"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -32,8 +32,6 @@ _STEPS = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5])
 _SETTLED = np.array([0.01, 0.01, 2e-5, 2e-5, 5e-5, 5e-5])
 #: Over steps up to so many times this, slopes hardly change.
 _STRAIGHT = 100.0
-#: And so many times this where it is fitted again anyway.
-_NEAR = 10.0
 #: A lean nobody flies with, and one beyond which a view cannot be rendered.
 _MAX_TILT = math.radians(45.0)
 #: Residuals are never believed to be smaller than this many pixels: points are found no better.
@@ -82,26 +80,23 @@ def fit_view(
     return FittedView(ask.view(at), np.hypot(off[:, 0], off[:, 1]), covariance)
 
 
-def view_near(
+def view_of_points(
     photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, start: View, options: VerifyOptions
 ) -> View:
-    """The same view to a decimetre, without how sure it is."""
+    """The same view alone, without how sure it is."""
     ask = _Residuals(photo_px, places_m, origin, camera, start)
-    finest_m = _FINEST_PX * camera.gsd_m(start.altitude_m)
-    return ask.view(_settled(ask, _prior(options), finest_m, rounds=_ROUNDS // 2, within=_NEAR * _SETTLED))
+    return ask.view(_settled(ask, _prior(options), _FINEST_PX * camera.gsd_m(start.altitude_m)))
 
 
-def _settled(
-    ask: _Residuals, prior: Floats, finest_m: float, *, rounds: int = _ROUNDS, within: Floats = _SETTLED
-) -> Floats:
+def _settled(ask: _Residuals, prior: Floats, finest_m: float) -> Floats:
     """The six changes at which nothing pulls any more."""
     at = np.zeros(6)
     off, slope = ask.sloped(at)
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         weight = _weights(off, finest_m)
         pull = _pulls(slope, weight, off).sum(axis=0) + prior @ ask.whole(at)
         at = at - (step := np.linalg.solve(_normal(slope, weight) + prior, pull))
-        if (np.abs(step) < within).all():
+        if (np.abs(step) < _SETTLED).all():
             break
         if (np.abs(step) < _STRAIGHT * _SETTLED).all():
             off = ask(at)
