@@ -101,9 +101,10 @@ def trials() -> str:
     for place, row, one in told:
         high, low = one.get("altitude"), one.get("place_true_altitude")
         off = f"{high['hard_m']:.1f} m / {high['soft_m']:.1f} m" if high else ""
-        near = recall(low["three_cells"]) if low else ""
-        rows.append([PLACES[place], TRIED[row], one["photos"], off, near])
-    heads = ["other date, views of our own", "", "photos", "altitude off, best class / all", "R@1 / R@5"]
+        near = [recall(low["three_cells"]), percent(low["three_cells"]["wce_100"])] if low else ["", ""]
+        rows.append([PLACES[place], TRIED[row], one["photos"], off, *near])
+    heads = ["other date, views of our own", "", "photos", "altitude off, best class / all"]
+    heads += ["R@1 / R@5, true altitude", "WCE within 100 m"]
     return f"""Changes that training views go through were chosen on views drawn with a seed of our own, each
 place by what was best on the *other* one, never on the fixed views:
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from gpu_path import Recorded
 from torch import Tensor
 from torch.nn import functional
 
@@ -36,18 +36,23 @@ class Ground:
         sampled = RenderOptions(supersample=options.supersample)
         self.source = DeviceTexture(texture, device, options=sampled)
         self.pool = ThreadPoolExecutor(2)
+        self._recorded: dict[torch.Size, Recorded] = {}
+
+    def points(self, grey: Tensor) -> Points:
+        """Points of a picture; on a GPU played back from a CUDA graph, of which each size has its own."""
+        if not grey.is_cuda:
+            return points(self.network, grey, self.options)
+        if grey.shape not in self._recorded:
+            self._recorded[grey.shape] = Recorded(lambda g: points(self.network, g, self.options), grey)
+        return Points(*(part.clone() for part in self._recorded[grey.shape](grey)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Points:
+class Points(NamedTuple):
     """Points of a picture and their descriptions, in the GPU's memory."""
 
     places: Tensor  # (n, 2) pixels
     descriptions: Tensor
     there: Tensor  # which of them are points: there are always as many rows, so that nobody has to wait
-
-    def __len__(self) -> int:
-        return int(self.there.sum())
 
 
 class OnDevice(Comparison):
@@ -56,16 +61,19 @@ class OnDevice(Comparison):
     def __init__(self, photo: Tensor, camera: Camera, ground: Ground) -> None:
         nothing = np.zeros((1, 1, 3), np.uint8)
         super().__init__(nothing, camera, texture=ground.texture, detector=None, options=ground.options)  # type: ignore[arg-type]
-        self.first_looks_ms = 0.0
+        self.first_looks_ms = self.geometry_ms = 0.0
         self._grey, self._ground = photo.float().mean(2)[None, None], ground
 
     def _photo(self, width_px: int) -> _Picture:
         if width_px not in self._seen:
             camera = self._camera.resized(width_px, round(width_px * 0.75))
             small = functional.interpolate(self._grey, (camera.height_px, camera.width_px), mode="area")
-            found = points(self._ground.network, small, self._options)
+            found = self._ground.points(small)
             self._seen[width_px] = _Picture(camera, found)  # type: ignore[arg-type]
         return self._seen[width_px]
+
+    def points(self) -> int:
+        return int(self._photo(self._options.first_width_px).features.there.sum())  # type: ignore[attr-defined]
 
     def first_looks(self, views: Sequence[View]) -> Iterator[Sighting]:
         """All at once: the GPU goes on to the next while the host is at the geometry of the one before."""
@@ -88,7 +96,7 @@ class OnDevice(Comparison):
         center = np.array([[view.center.east_m], [view.center.north_m]])
         asked = Views.level(*center, np.array([view.altitude_m]), np.array([view.heading_deg]))
         shown, _ = self._ground.source.render(asked, camera, (camera.width_px, camera.height_px))
-        ground = points(self._ground.network, shown.mean(1, keepdim=True), self._options)
+        ground = self._ground.points(shown.mean(1, keepdim=True))
         pairs = matched(photo.features, ground, self._options.min_likeness)  # type: ignore[arg-type]
         return photo.camera, camera, *arriving(pairs)
 
@@ -102,7 +110,10 @@ class OnDevice(Comparison):
             _Picture(photo, Features(kept[:, :2], nothing)),
             _Picture(ground, Features(kept[:, 2:4], nothing)),
         )
-        return _sighting(view, *pictures, (row, row), self._options)
+        began = time.perf_counter()
+        seen = _sighting(view, *pictures, (row, row), self._options)
+        self.geometry_ms = max(self.geometry_ms, 1e3 * (time.perf_counter() - began))
+        return seen
 
 
 def arriving(pairs: Tensor) -> tuple[Tensor, Any]:

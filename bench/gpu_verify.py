@@ -114,6 +114,7 @@ class Fixer:
             "single crop": one,
             "places held against the map": matched,
             "of that, first looks": compare.first_looks_ms,
+            "of that, the longest geometry": compare.geometry_ms,
             "verified fix": one + matched,
             "votes of the whole frame, three altitudes": whole,
             "verified fix, whole frame": one + matched + whole,

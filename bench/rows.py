@@ -136,14 +136,18 @@ def one_row(name: str, given: argparse.Namespace) -> None:
     say(f"{name}: {row.said}; {len(photos)} photos after {time.monotonic() - began:.0f} s")
     measure = MEASURES[row.trains]
     found, lines = measure(source, photos, views, recipe, given)
-    high = row.trains == "altitude"
-    steps, batch = (given.altitude_steps, altitude_batch(given)) if high else (given.place_steps, given.batch)
-    settings = {"steps": steps, "batch": batch, **dataclasses.asdict(row)}
+    batch = altitude_batch(given) if row.trains == "altitude" else given.batch
+    settings = {**dataclasses.asdict(row), "steps": steps_of(row, given), "batch": batch}
     result = {"seed": given.seed, "place": given.place, "row": name, "photos": len(photos)}
     result |= {"settings": settings, **found, "seconds": time.monotonic() - began}
     say(json.dumps(found))
     record(f"rows_{given.place}_{name}", result, given.out)
     write_csv(given.out / f"rows_{given.place}_{name}.csv", lines)
+
+
+def steps_of(row: Row, given: argparse.Namespace) -> int:
+    """The row's own number of steps, or as many as all of its kind have."""
+    return row.steps or (given.altitude_steps if row.trains == "altitude" else given.place_steps)
 
 
 def altitude_batch(given: argparse.Namespace) -> int:
@@ -181,12 +185,13 @@ def make_recipe(row: Row, given: argparse.Namespace) -> Recipe:
         validation_views=64 if given.small else 512,
     )  # fmt: skip
     pictures = given.batch // 2 if row.trains == "contrast" else given.batch  # its pictures come in pairs
-    grouped = {"budget_steps": given.place_steps, "steps_per_epoch": 1, "imprint_views": row.imprint}
+    steps = steps_of(row, given)
+    grouped = {"budget_steps": steps, "steps_per_epoch": 1, "imprint_views": row.imprint}
     return dataclasses.replace(
         paper, seed=given.seed, bins=row.bins, head=row.head, altitude_network=high, place_network=network,
         augment=CHANGES[row.changes]["altitude" if row.trains == "altitude" else "place"],
         altitude_training=dataclasses.replace(
-            usual, batch=altitude_batch(given), budget_steps=given.altitude_steps, altitude_step_m=0.0
+            usual, batch=altitude_batch(given), budget_steps=steps, altitude_step_m=0.0
         ),
         place_training=dataclasses.replace(usual, batch=pictures, **grouped),
     )  # fmt: skip

@@ -26,6 +26,7 @@ class Row:
     changes: str = "usual"
     imprint: int = 0
     views: str = "fixed"
+    steps: int = 0  # of its own; 0: as many as all
 
 
 def altitude(said: str, **more) -> Row:
@@ -57,6 +58,18 @@ TRIALS: dict[str, Row] = {
     "try-altitude-hazy": altitude("altitude, more haze", start="other places", changes="hazy", views="own"),
     "try-altitude-wide": altitude(
         "altitude, wide changes", start="other places", changes="wide", views="own"
+    ),
+    "try-altitude-usual-short": altitude(
+        "altitude, usual changes, 80 steps", start="other places", views="own", steps=80
+    ),
+    "try-altitude-wide-short": altitude(
+        "altitude, wide changes, 80 steps", start="other places", changes="wide", views="own", steps=80
+    ),
+    "try-altitude-usual-long": altitude(
+        "altitude, usual changes, 700 steps", start="other places", views="own", steps=700
+    ),
+    "try-altitude-wide-long": altitude(
+        "altitude, wide changes, 700 steps", start="other places", changes="wide", views="own", steps=700
     ),
     "try-place-usual": place("places, usual changes", views="own"),
     "try-place-soft": place("places, changes of many places", changes="soft", views="own"),

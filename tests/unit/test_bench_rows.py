@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -126,6 +127,14 @@ def test_nothing_is_on_the_page_that_was_not_run(monkeypatch: pytest.MonkeyPatch
 def test_trials_never_look_at_the_fixed_views() -> None:
     assert {row.views for row in TRIALS.values()} == {"own"}
     assert {row.views for row in ROWS.values()} == {"fixed"}
+
+
+def test_a_row_may_have_steps_of_its_own() -> None:
+    given = argparse.Namespace(altitude_steps=250, place_steps=350)
+    short, usual, place = (
+        rows.KNOWN[f"try-{name}"] for name in ("altitude-wide-short", "altitude-wide", "place-usual")
+    )
+    assert [rows.steps_of(row, given) for row in (short, usual, place)] == [80, 250, 350]
 
 
 def test_rows_that_need_much_memory_do_not_all_run_together() -> None:
