@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.geo.angle import compass_deg
-from nadirfix.geo.pose import Poses, ground_from_pixels, project
+from nadirfix.geo.pose import project
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Point, View
+from nadirfix.verify.residuals import Residuals
 
 __all__ = ["FittedView", "aircraft_of", "fit_view", "misses_m", "view_from_homography", "view_of_points"]
 
@@ -26,14 +27,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _ROUNDS = 8
-#: By how much each number is changed to see what that changes.
-_STEPS = np.array([0.05, 0.05, 1e-5, 1e-5, 1e-5, 1e-5])
 #: A fit ends when no number moves more than this: a centimetre, and as little at the edges of the frame.
 _SETTLED = np.array([0.01, 0.01, 2e-5, 2e-5, 5e-5, 5e-5])
 #: Over steps up to so many times this, slopes hardly change.
 _STRAIGHT = 100.0
-#: A lean nobody flies with, and one beyond which a view cannot be rendered.
-_MAX_TILT = math.radians(45.0)
 #: Residuals are never believed to be smaller than this many pixels: points are found no better.
 _FINEST_PX = 0.15
 #: How far a view may be from where its fit starts: metres east and north, log altitude, heading.
@@ -69,7 +66,7 @@ def fit_view(
     photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, start: View, options: VerifyOptions
 ) -> FittedView:
     """The view for which these photo pixels look at these places (metres east and north of the origin)."""
-    ask, prior = _Residuals(photo_px, places_m, origin, camera, start), _prior(options)
+    ask, prior = Residuals(photo_px, places_m, origin, camera, start), _prior(options)
     finest_m = _FINEST_PX * camera.gsd_m(start.altitude_m)
     at = _settled(ask, prior, finest_m)
     off, slope = ask.sloped(at)
@@ -77,25 +74,25 @@ def fit_view(
     pulls = _pulls(slope, weight, off)
     block = _blocks(photo_px, camera, options)
     covariance = _covariance(pulls, _curvature(slope, weight, pulls) + prior, prior, block)
-    return FittedView(ask.view(at), np.hypot(off[:, 0], off[:, 1]), covariance)
+    return FittedView(ask.view(at), np.hypot(*off), covariance)
 
 
 def view_of_points(
     photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, start: View, options: VerifyOptions
 ) -> View:
     """The same view alone, without how sure it is."""
-    ask = _Residuals(photo_px, places_m, origin, camera, start)
+    ask = Residuals(photo_px, places_m, origin, camera, start)
     return ask.view(_settled(ask, _prior(options), _FINEST_PX * camera.gsd_m(start.altitude_m)))
 
 
-def _settled(ask: _Residuals, prior: Floats, finest_m: float) -> Floats:
+def _settled(ask: Residuals, prior: Floats, finest_m: float) -> Floats:
     """The six changes at which nothing pulls any more."""
     at = np.zeros(6)
     off, slope = ask.sloped(at)
     for _ in range(_ROUNDS):
-        weight = _weights(off, finest_m)
-        pull = _pulls(slope, weight, off).sum(axis=0) + prior @ ask.whole(at)
-        at = at - (step := np.linalg.solve(_normal(slope, weight) + prior, pull))
+        weighted = _weighted(slope, _weights(off, finest_m))
+        pull = weighted @ off.ravel() + prior @ ask.whole(at)
+        at = at - (step := np.linalg.solve(weighted @ _flat(slope).T + prior, pull))
         if (np.abs(step) < _SETTLED).all():
             break
         if (np.abs(step) < _STRAIGHT * _SETTLED).all():
@@ -107,8 +104,7 @@ def _settled(ask: _Residuals, prior: Floats, finest_m: float) -> Floats:
 
 def misses_m(photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, view: View) -> Floats:
     """How far from their places these photo pixels look, for a view."""
-    off = _Residuals(photo_px, places_m, origin, camera, view)(np.zeros(6))
-    return np.asarray(np.hypot(off[:, 0], off[:, 1]), np.float64)
+    return np.asarray(np.hypot(*Residuals(photo_px, places_m, origin, camera, view)(np.zeros(6))), np.float64)
 
 
 def aircraft_of(view: View) -> Point:
@@ -116,61 +112,6 @@ def aircraft_of(view: View) -> Point:
     away_m = view.altitude_m * math.tan(math.radians(view.tilt_deg))
     toward = math.radians(view.tilt_toward_deg)
     return view.center.moved(-away_m * math.sin(toward), -away_m * math.cos(toward))
-
-
-class _Residuals:
-    """Metres by which a view misses the places, and how that changes with its six numbers."""
-
-    def __init__(
-        self, photo_px: Floats, places_m: Floats, origin: Point, camera: Camera, start: View
-    ) -> None:
-        self._points = np.stack([photo_px[:, 0], photo_px[:, 1], np.ones(len(photo_px))])
-        self._places_m = places_m
-        self._origin, self._camera, self._start = origin, camera, start
-        lean, toward = math.radians(start.tilt_deg), math.radians(start.tilt_toward_deg)
-        self._lean = np.array([lean * math.sin(toward), lean * math.cos(toward)])
-
-    def whole(self, at: Floats) -> Floats:
-        """The changes, with the lean itself in the place of its change: what the prior pulls at."""
-        return np.concatenate([at[:4], self._lean + at[4:]])
-
-    def view(self, at: Floats) -> View:
-        """The view these changes lead to."""
-        east, north = self._lean + at[4:]
-        tilt = min(math.hypot(east, north), _MAX_TILT)
-        start = self._start
-        return View(
-            start.center.moved(float(at[0]), float(at[1])),
-            start.altitude_m * math.exp(float(np.clip(at[2], -1, 1))),
-            compass_deg(start.heading_deg + math.degrees(at[3])),
-            math.degrees(tilt),
-            compass_deg(math.degrees(math.atan2(east, north))),
-        )
-
-    def __call__(self, at: Floats) -> Floats:
-        return np.asarray(self._of(at[None])[0], np.float64)
-
-    def sloped(self, at: Floats) -> tuple[Floats, Floats]:
-        """The residuals, and the change of every one with each number: points × 2 × 6."""
-        steps, count = np.diag(_STEPS), len(_STEPS)
-        around = self._of(np.concatenate([at[None], at + steps, at - steps]))
-        change = (around[1 : count + 1] - around[count + 1 :]) / (2 * _STEPS[:, None, None])
-        return around[0], np.ascontiguousarray(np.moveaxis(change, 0, 2))
-
-    def _of(self, ats: Floats) -> Floats:
-        """The residuals of many changes at once: changes × points × 2."""
-        start, size = self._start, (self._camera.width_px, self._camera.height_px)
-        lean = self._lean + ats[:, 4:]
-        poses = Poses(
-            start.altitude_m * np.exp(np.clip(ats[:, 2], -1, 1)),
-            start.heading_deg + np.degrees(ats[:, 3]),
-            np.degrees(np.minimum(np.hypot(lean[:, 0], lean[:, 1]), _MAX_TILT)),
-            np.degrees(np.arctan2(lean[:, 0], lean[:, 1])),
-        )
-        seen = ground_from_pixels(poses, self._camera, size) @ self._points
-        east = seen[:, 0] / seen[:, 2] + ats[:, :1] + start.center.east_m - self._origin.east_m
-        north = seen[:, 1] / seen[:, 2] + ats[:, 1:2] + start.center.north_m - self._origin.north_m
-        return np.asarray(np.stack([east, north], axis=2) - self._places_m, np.float64)
 
 
 def _prior(options: VerifyOptions) -> Floats:
@@ -181,26 +122,30 @@ def _prior(options: VerifyOptions) -> Floats:
 
 def _weights(off: Floats, finest_m: float) -> Floats:
     """What each point counts: one over its variance, and little where it lies far off (Cauchy)."""
-    length = np.hypot(off[:, 0], off[:, 1])
+    length = np.hypot(*off)
     sigma_m = max(float(np.median(length)) / 1.1774, finest_m)  # the median length of a plane Gaussian
     return np.asarray(1 / (sigma_m**2 * (1 + (length / (_FALL_OFF * sigma_m)) ** 2)), np.float64)
 
 
-def _normal(slope: Floats, weight: Floats) -> Floats:
-    rows = slope.reshape(-1, slope.shape[2])
-    return np.asarray((rows * np.repeat(weight, 2)[:, None]).T @ rows, np.float64)
+def _flat(slope: Floats) -> Floats:
+    """One row for each number: all points' changes east, then all north."""
+    return slope.reshape(len(slope), -1)
+
+
+def _weighted(slope: Floats, weight: Floats) -> Floats:
+    return np.asarray(_flat(slope) * np.tile(weight, 2), np.float64)
 
 
 def _curvature(slope: Floats, weight: Floats, pulls: Floats) -> Floats:
     """How fast the pull of all points changes with the numbers: less than their weight, which falls off."""
-    full = _normal(slope, weight)
+    full = np.asarray(_weighted(slope, weight) @ _flat(slope).T, np.float64)
     less = full - 2 / _FALL_OFF**2 * pulls.T @ pulls
     return less if np.linalg.eigvalsh(less)[0] > 0 else full  # most points far off: no minimum to speak of
 
 
 def _pulls(slope: Floats, weight: Floats, off: Floats) -> Floats:
-    """What each point pulls at each number."""
-    return np.asarray(((weight[:, None] * off)[:, :, None] * slope).sum(axis=1), np.float64)
+    """What each point pulls at each number: points × numbers."""
+    return np.asarray((weight * off * slope).sum(axis=1).T, np.float64)
 
 
 def _covariance(pulls: Floats, normal: Floats, prior: Floats, block: Ints) -> Floats:
