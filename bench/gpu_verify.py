@@ -44,8 +44,8 @@ def export_xfeat(path: Path) -> None:
 def load_xfeat(file: Path | None, device: torch.device) -> torch.nn.Module:
     if file:
         torch._C._jit_set_profiling_executor(False)  # it would compile anew for each size of picture
-        # Its sizes are worked out with constants, which have to stay on the host: asking for one that is on the
-        # GPU waits for it, and cannot be recorded.
+        # Its sizes are worked out with constants, which have to stay on the host: asking for one that is on
+        # the GPU waits for it, and cannot be recorded.
         return torch.jit.freeze(torch.jit.load(str(file), map_location="cpu").eval().to(device))
     from nadirfix.verify.xfeat import _pretrained, _told_together
 
