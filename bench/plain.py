@@ -98,7 +98,8 @@ def _spectrum(pixels: np.ndarray, network: Any) -> np.ndarray:
 def _enlarged_then_cropped(picture: Image.Image, ratio: float, network: Any) -> np.ndarray:
     """As published: resize by altitude over canonical altitude, crop back to the photo's size."""
     width, height = picture.size
-    large = picture.resize((round(width * ratio), round(height * ratio)))
-    left, top = (large.width - width) / 2, (large.height - height) / 2
+    left, top = round((ratio - 1) * width / 2), round((ratio - 1) * height / 2)
+    large = picture.resize((width + 2 * left, height + 2 * top))
+    crop = large.crop((left, top, left + width, top + height))
     size = network.width_px, network.height_px
-    return np.asarray(large.resize(size, Image.Resampling.BOX, box=(left, top, left + width, top + height)))
+    return cv2.resize(np.asarray(crop, np.float32), size, interpolation=cv2.INTER_AREA)
