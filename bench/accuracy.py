@@ -106,7 +106,9 @@ those and on other views of the mine; that a radius from residuals alone is too 
 views, and how many truths it holds on other views of the town was in sight when it was settled how many it
 should hold at the places of calibration ([ADR 28](adr/0028-what-a-radius-can-know.md), [ADR
 35](adr/0035-where-nothing-agrees.md)). That the place network goes half the way to what it learned was
-settled on other views of the mine ([ADR 39](adr/0039-half-of-what-was-learned.md))."""
+settled on other views of the mine ([ADR 39](adr/0039-half-of-what-was-learned.md)); that worlds alone are
+enough to learn from, on other views of both ([ADR
+41](adr/0041-the-place-network-that-learned-on-worlds.md))."""
 
 
 def rest() -> str:

@@ -9,7 +9,7 @@ from record import RESULTS
 
 #: Places with the networks their bundles were built with: none of them saw the place.
 MADE_WITH = {
-    "mine": "altitudes by the network that ships, places by one made like the shipped one without the mine",
+    "mine": "both networks as they ship",
     "town": "places by the network that ships, altitudes by one made without the town",
 }
 BANDS_M = {

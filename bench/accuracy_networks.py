@@ -32,8 +32,10 @@ Places: R@1 / R@5 in per cent among all references, 500 rendered views each of a
 The second network learned by contrast on the mine, the desert, the campus and twelve procedural worlds, the
 third on the town in the place of the mine and for nearly three times as many steps; neither on world 2000.
 What is learned elsewhere helps on the town and hurts on the mine, unless weights go only part of the way from
-ImageNet's to the learned ones; half way is what ships ([ADR 39](adr/0039-half-of-what-was-learned.md)). These
-figures were measured before networks were written to their files, which then lacked one channel of 64.
+ImageNet's to the learned ones ([ADR 39](adr/0039-half-of-what-was-learned.md)). Half way to what was
+learned on worlds alone is no worse, and ships ([ADR
+41](adr/0041-the-place-network-that-learned-on-worlds.md)). Figures of the others were measured before
+networks were written to their files, which then lacked one channel of 64.
 
 {table(heads, rows)}
 
