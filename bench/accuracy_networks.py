@@ -5,6 +5,7 @@ from __future__ import annotations
 from accuracy_tables import has, pair, printed, result, source, table
 
 WITHOUT_MINE = "bench/places.py place --leave-out mine --rate 5e-5 --real-share 0.7 --mix 0.3 0.6"
+WORLDS_ALONE = "bench/mixed.py worlds-place.safetensors --measure mine --mix 0.5 …"
 WAYS = ("plain", "centred", "whitened_0.5", "whitened_1.0")
 
 
@@ -43,6 +44,7 @@ networks were written to their files, which then lacked one channel of 64.
 `bench/places.py place --leave-out town --rate 5e-5 --real-share 0.7 --seconds 260`; what it printed before it
 was cut off: [`places_place_notown.log`](../bench/results/places_place_notown.log).*
 {source("places_place_nomine-place", WITHOUT_MINE)}
+{source("mixed_worlds-place", WORLDS_ALONE) if has("mixed_worlds-place") else ""}
 
 {altitudes()}"""
 

@@ -93,7 +93,7 @@ def recall(told: Result) -> str:
 
 
 def trials() -> str:
-    """What the settings of the headline were chosen by."""
+    """What was tried on views of our own."""
     told = found(TRIED)
     if not told:
         return ""
@@ -106,7 +106,9 @@ def trials() -> str:
     heads = ["other date, views of our own", "", "photos", "altitude off, best class / all"]
     heads += ["R@1 / R@5, true altitude", "WCE within 100 m"]
     return f"""Changes that training views go through were chosen on views drawn with a seed of our own, each
-place by what was best on the *other* one, never on the fixed views:
+place by what was best on the *other* one, never on the fixed views. The altitude rows that name no steps were
+there when the headline was trained; how long to train and where places begin was tried after it and has
+chosen nothing yet:
 
 {table(heads, rows)}"""
 

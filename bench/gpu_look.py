@@ -61,7 +61,7 @@ class OnDevice(Comparison):
     def __init__(self, photo: Tensor, camera: Camera, ground: Ground) -> None:
         nothing = np.zeros((1, 1, 3), np.uint8)
         super().__init__(nothing, camera, texture=ground.texture, detector=None, options=ground.options)  # type: ignore[arg-type]
-        self.first_looks_ms = self.geometry_ms = 0.0
+        self.first_looks_ms, self.geometry_ms = 0.0, [0.0]
         self._grey, self._ground = photo.float().mean(2)[None, None], ground
 
     def _photo(self, width_px: int) -> _Picture:
@@ -112,7 +112,7 @@ class OnDevice(Comparison):
         )
         began = time.perf_counter()
         seen = _sighting(view, *pictures, (row, row), self._options)
-        self.geometry_ms = max(self.geometry_ms, 1e3 * (time.perf_counter() - began))
+        self.geometry_ms.append(1e3 * (time.perf_counter() - began))
         return seen
 
 

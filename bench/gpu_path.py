@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -225,7 +227,7 @@ def settle(path: Path, photos: Tensor, centers: int) -> None:
 class Recorded:
     """A function of photos, recorded once as a CUDA graph and played back."""
 
-    def __init__(self, function: nn.Module, photos: Tensor) -> None:
+    def __init__(self, function: Callable[[Tensor], Any], photos: Tensor) -> None:
         self.photos = photos.clone()
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())

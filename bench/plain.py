@@ -16,6 +16,7 @@ import torch
 from PIL import Image
 
 from nadirfix.bundle import Bundle
+from nadirfix.online import _likeliest
 from nadirfix.options import LocateOptions
 from nadirfix.retrieval.fuse import Fused, fuse
 from nadirfix.stopwatch import Stopwatch
@@ -70,12 +71,11 @@ class Straightforward:
 
     def _searched(self, embedding: np.ndarray, options: LocateOptions) -> tuple[Candidates, np.ndarray]:
         """Every cell scored, every reference compared; those of other cells are struck out after that."""
-        ranking = self.bundle.likeliest_cells(embedding, options.cells)
-        first = np.cumsum([0, *self.bundle.order.sizes])
-        classes = first[ranking.group] + ranking.index
+        classes = _likeliest(embedding, self.bundle, options)
         descriptor = self.bundle.describe(embedding[None])[0]
         distance = np.linalg.norm(self.references - descriptor, axis=1).astype(np.float64)
-        distance[~np.isin(self.owner, classes)] = np.inf
+        if classes is not None:
+            distance[~np.isin(self.owner, classes)] = np.inf
         rows = np.argsort(distance, kind="stable")[: options.retrieve]
         rows = rows[np.isfinite(distance[rows])]
         known = self.bundle.references

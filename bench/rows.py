@@ -5,9 +5,9 @@ python bench/rows.py --place mine --real DIR --views DIR --weights FOLDER --out 
 ``--real`` holds textures NAME_old.ntx and NAME_new.ntx (or NAME.ntx where there is one date), ``--views`` the
 fixed views NAME_views.csv. Each row is a process with a log of its own; photos are taken once and shared; a
 row's result is written as soon as it is there, and packed with the others into one file, so that a run
-that is cut off loses only what is unfinished. Every row has the same number of steps and pictures, so that
-sharing the GPU changes nothing but the time. Altitude rows train the altitude network alone, place rows the
-place network alone, measured with the altitude known and without any.
+that is cut off loses only what is unfinished. Budgets are steps, the same for every row of a kind unless it
+is about steps, so that sharing the GPU changes nothing but the time. Altitude rows train the altitude network
+alone, place rows the place network alone, measured with the altitude known and without any.
 
 Rows named try-… are for choosing settings: they are measured on views of a seed of our own and never on the
 fixed ones. Needs no GDAL and no FAISS.
@@ -146,8 +146,9 @@ def one_row(name: str, given: argparse.Namespace) -> None:
 
 
 def steps_of(row: Row, given: argparse.Namespace) -> int:
-    """The row's own number of steps, or as many as all of its kind have."""
-    return row.steps or (given.altitude_steps if row.trains == "altitude" else given.place_steps)
+    """The row's own number of steps, or as many as all of its kind have; with ``--small`` always those."""
+    own = 0 if given.small else row.steps
+    return own or (given.altitude_steps if row.trains == "altitude" else given.place_steps)
 
 
 def altitude_batch(given: argparse.Namespace) -> int:
@@ -174,7 +175,7 @@ def taken(kind: str, given: argparse.Namespace) -> tuple[list[np.ndarray], Views
 
 
 def make_recipe(row: Row, given: argparse.Namespace) -> Recipe:
-    """The published recipe with this row's change, within the common budget."""
+    """The published recipe with this row's change, within its budget."""
     paper = load_recipe("paper")
     encoder, more = ("small", SMALL) if given.small else (row.encoder, {})
     weights, start = started_from(row, given)

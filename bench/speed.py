@@ -55,7 +55,7 @@ from nadirfix.runtime.ways import Way
 from nadirfix.types import Fix, View
 from nadirfix.world.files import write_world
 
-OPTIONS = LocateOptions(verify=False, whole_frame=False, cells=3)
+OPTIONS = LocateOptions(verify=False, whole_frame=False)
 SIDE_M, GSD_M = 1800.0, 0.6
 PUBLISHED_FPS = 13.3
 #: Recipes with the networks of the publication, or nearly.

@@ -101,8 +101,8 @@ class VerifyOptions:
                 "options.invalid",
                 "nothing can be held against the map with these options",
                 seen=f"{self}",
-                do="give sizes and rounds from 1, other counts from 0, widths above 0, shares from 0 to 1, "
-                "and ratios of scales from 1",
+                do="give sizes, rounds, blocks and abreast from 1, other counts from 0, widths above 0, "
+                "shares from 0 to 1, and ratios of scales from 1",
             )
 
     def _counts_sound(self) -> bool:

@@ -130,11 +130,23 @@ def test_trials_never_look_at_the_fixed_views() -> None:
 
 
 def test_a_row_may_have_steps_of_its_own() -> None:
-    given = argparse.Namespace(altitude_steps=250, place_steps=350)
+    given = argparse.Namespace(altitude_steps=250, place_steps=350, small=False)
     short, usual, place = (
         rows.KNOWN[f"try-{name}"] for name in ("altitude-wide-short", "altitude-wide", "place-usual")
     )
     assert [rows.steps_of(row, given) for row in (short, usual, place)] == [80, 250, 350]
+    given.small = True
+    assert rows.steps_of(short, given) == 250
+    more = {
+        "batch": 4,
+        "altitude_batch": 0,
+        "seed": 0,
+        "weights": "",
+        "altitude_start": "",
+        "place_start": "",
+    }
+    recipe = rows.make_recipe(short, argparse.Namespace(**vars(given) | more))
+    assert recipe.altitude_training.budget_steps == 250
 
 
 def test_rows_that_need_much_memory_do_not_all_run_together() -> None:

@@ -118,6 +118,7 @@ def refused(kind: type, **wrong: float) -> None:
         (VerifyOptions, {"inlier_px": 0.0}),
         (VerifyOptions, {"tilt_sigma_deg": 0.0}),
         (VerifyOptions, {"blocks": 0}),
+        (VerifyOptions, {"abreast": 0}),
         (VerifyOptions, {"max_scale": 0.9}),
         (VerifyOptions, {"min_confidence": 1.1}),
         (VerifyOptions, {"valid_share": 25.0}),

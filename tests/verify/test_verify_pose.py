@@ -12,7 +12,14 @@ from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.options_verify import VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.compare import Sighting
-from nadirfix.verify.pose import FittedView, aircraft_of, fit_view, misses_m, view_from_homography
+from nadirfix.verify.pose import (
+    FittedView,
+    aircraft_of,
+    fit_view,
+    misses_m,
+    view_from_homography,
+    view_of_points,
+)
 from nadirfix.verify.trust import aircraft_covariance_m2, bare_m, centre_covariance_m2, radius95_m
 
 CAMERA = Camera(512, 384, 300.0, 300.0)
@@ -55,6 +62,19 @@ def test_an_upright_homography_is_its_view(heading_deg: float) -> None:
     assert found.center.distance_m(true.center) < 1e-6
     assert found.altitude_m == pytest.approx(true.altitude_m, rel=1e-9)
     assert turn_deg(found, true) < 1e-6
+
+
+def test_points_are_chosen_by_a_view_that_has_settled() -> None:
+    true, rng = view(tilt_deg=2.0), np.random.default_rng(3)
+    points = pixels(80, rng)
+    there = places(true, points) + rng.normal(0, 0.5, (80, 2))
+    there[::7] += rng.normal(0, 9.0, there[::7].shape)
+    start = View(true.center.moved(30.0, -25.0), 260.0, 85.0)
+    known = {"camera": CAMERA, "options": OPTIONS}
+    found = view_of_points(points, there, ORIGIN, start=start, **known)
+    again = view_of_points(points, there, ORIGIN, start=found, **known)
+    assert found.center.distance_m(again.center) < 0.02
+    assert found.center.distance_m(fitted(points, there, start).view.center) < 1e-6
 
 
 def test_exact_points_give_the_exact_view_from_a_start_that_is_off() -> None:

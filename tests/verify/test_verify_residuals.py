@@ -45,6 +45,15 @@ def test_slopes_are_what_a_small_change_changes(tilt_deg: float, number: int) ->
     np.testing.assert_allclose(slope[number], wanted, rtol=1e-5, atol=1e-3)
 
 
+def test_a_lean_beyond_belief_stays() -> None:
+    ask, photo_px, places_m = asked(44.0)
+    far = np.array([0.0, 0.0, 0.0, 0.0, -0.2, -0.5])
+    assert ask.view(far).tilt_deg == pytest.approx(45.0)
+    view = ask.view(far)
+    east, north = project(ground_from_pixel(view, CAMERA, (448, 336)), photo_px[:, 0], photo_px[:, 1])
+    np.testing.assert_allclose(ask(far), np.stack([east + 100, north + 50]) - places_m.T, atol=1e-6)
+
+
 def test_an_altitude_beyond_belief_stays_and_has_no_slope() -> None:
     ask, _, _ = asked(0.0)
     far = np.array([0.0, 0.0, 1.5, 0.0, 0.0, 0.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
@@ -116,6 +117,17 @@ def test_chance_at_a_wrong_place_costs_no_closer_look_where_the_next_is_right(
     assert not again
     decided(Map(p1=10, p3=60), Wave([guess(1), guess(2), guess(3)]))
     assert again == [10], "two are looked at side by side, the third only after closer looks"
+
+
+@pytest.mark.parametrize(("abreast", "closer"), [(1, [10, 12]), (2, [12, 10]), (3, [])])
+def test_so_many_get_their_first_look_before_any_gets_a_closer_one(
+    monkeypatch: pytest.MonkeyPatch, abreast: int, closer: list[int]
+) -> None:
+    again: list[int] = []
+    monkeypatch.setattr(Map, "second_look", lambda _self, before: again.append(before.inliers) or before)
+    options = dataclasses.replace(OPTIONS, abreast=abreast)
+    decide([Wave([guess(1), guess(2), guess(3)])], Map(p1=10, p2=12, p3=60), options)  # type: ignore[arg-type]
+    assert again == closer
 
 
 def test_of_two_in_doubt_the_likelier_gets_the_closer_look_first(monkeypatch: pytest.MonkeyPatch) -> None:

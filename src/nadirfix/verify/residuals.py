@@ -1,8 +1,8 @@
 """How far a view's pixels miss their places on the map, and how that changes with the view's six numbers.
 
 The numbers are changes of a view: metres east and north, log altitude, heading, lean east and north in
-radians. A photo's fits ask some fifty times, so this is written out for one camera; ``geo.pose`` places
-many at once, and a test holds both against each other.
+radians. Fits ask again and again, so this is written out for one camera; ``geo.pose`` places many at once,
+and a test holds both against each other.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ _MAX_LOG = 1.0
 _STEP = 1e-5
 _LEANS = ((_STEP, 0.0), (0.0, _STEP))
 
+#: A heading that grows turns right into down, and down into left: what follows is a quarter of a turn on.
+_QUARTER = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+
 
 class _Hung(NamedTuple):
     """How a camera hangs: directions of right, down and into the picture, and how far ahead its middle is."""
 
-    turn: Floats  # columns: east, north, up
+    turn: Floats  # a column for each direction: east, north, up
     ahead: Floats  # of the place right below, east and north, in altitudes
 
 
@@ -100,7 +103,7 @@ class Residuals:
     def _hung(self, at: Floats, east: float = 0.0, north: float = 0.0) -> _Hung:
         heading = math.radians(self._start.heading_deg) + float(at[3])
         leans = float(self._lean[0] + at[4]) + east, float(self._lean[1] + at[5]) + north
-        return _hung(heading, *leans)
+        return _hung_at(heading, *leans)
 
     def _changes(self, at: Floats, hung: _Hung) -> tuple[Floats, Floats]:
         """What turning, leaning east and leaning north change, for each radian."""
@@ -110,11 +113,7 @@ class Residuals:
         return np.stack([hung.turn @ _QUARTER, *turns]), np.stack([np.zeros(2), *aheads])
 
 
-#: A heading that grows turns right into down, and down into left: what follows is a quarter of a turn on.
-_QUARTER = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-
-
-def _hung(heading: float, east: float, north: float) -> _Hung:
+def _hung_at(heading: float, east: float, north: float) -> _Hung:
     """Turned to a heading, then leant towards a compass direction (Rodrigues' formula, written out)."""
     tilt, toward = min(math.hypot(east, north), _MAX_TILT), math.atan2(east, north)
     x, y, lift = math.cos(toward), -math.sin(toward), 1 - math.cos(tilt)
