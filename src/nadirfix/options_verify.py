@@ -36,9 +36,9 @@ class TrustOptions:
     grid_rows: int = 9
     confidence_middle: float = 9.9  # support at which right and wrong are equally likely
     confidence_slope: float = 0.53
-    inflate: float = 3.5  # residuals speak of points, errors of whole photos
-    bare: float = 1.2  # deviation where nothing agrees, in distances at which a point still does
-    floor_m: float = 0.6  # what no number of points removes: pictures of two dates lie apart as a whole
+    inflate: float = 3.0  # residuals speak of points, errors of whole photos
+    bare: float = 1.3  # deviation where nothing agrees, in distances at which a point still does
+    floor_m: float = 0.7  # what no number of points removes: pictures of two dates lie apart as a whole
 
     def __post_init__(self) -> None:
         above = (self.confidence_slope, self.inflate)
