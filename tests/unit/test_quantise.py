@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import nadirfix.bundle.quantise as quantising
 from nadirfix.bundle.quantise import _quantised, _Spared, quantise
 from nadirfix.errors import InputError
 from nadirfix.options import RECIPES, QuantiseOptions
@@ -111,3 +112,22 @@ def test_usual_ranges_are_finer_than_full_ones(place, pictures, tmp_path: Path) 
     ratio = np.array([float(np.max(steps[True][name] / steps[False][name])) for name in shared])
     assert np.mean(ratio < 0.98) > 0.25, "a third or so are numbers between layers, the others weights"
     assert ratio.max() < 1.2, "what follows a layer that was cut off may range a little farther"
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_ranges_of_products_are_measured_only_where_some_are_left(
+    place, pictures, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passes: int
+) -> None:
+    import onnx
+
+    measured: list[tuple[str, ...]] = []
+    plain = quantising._narrowed
+    monkeypatch.setattr(
+        quantising, "_narrowed", lambda *a, **k: measured.append(k["kinds"]) or plain(*a, **k)
+    )
+    products = tuple(n.name for n in onnx.load(place).graph.node if n.op_type in ("MatMul", "Gemm"))
+    assert products
+    target = tmp_path / "narrow.onnx"
+    _quantised(place, target, pictures[:2], _Spared("some", products if passes == 1 else (), False))
+    assert len(measured) == passes
+    assert "QuantizeLinear" in {n.op_type for n in onnx.load(target).graph.node}

@@ -42,6 +42,8 @@ max_m = 200.0
 [references]
 headings = 2
 stride_m = 130.0
+[quantise]
+views = 8
 """
 
 

@@ -120,7 +120,17 @@ def _quantised(plain: Path, target: Path, told: Floats, spared: _Spared) -> None
     """Convolutions first, then products, whose full range always counts: large numbers are all they have."""
     middle = target.with_suffix(".middle.onnx")
     _narrowed(plain, middle, told, spared.layers, kinds=_CONVOLUTIONS, usual_range=spared.usual_range)
-    _narrowed(middle, target, told, spared.layers, kinds=_PRODUCTS, usual_range=False)
+    if _left(middle, _PRODUCTS, spared):
+        _narrowed(middle, target, told, spared.layers, kinds=_PRODUCTS, usual_range=False)
+    else:
+        middle.replace(target)
+
+
+def _left(source: Path, kinds: tuple[str, ...], spared: _Spared) -> bool:
+    """Whether there is a layer of these kinds to put into eight bits: to measure for none takes as long."""
+    import onnx
+
+    return any(n.op_type in kinds and n.name not in spared.layers for n in onnx.load(source).graph.node)
 
 
 def _narrowed(
