@@ -1,0 +1,66 @@
+"""The straightforward path of bench/ and ``locate`` are one method: same networks, same answers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nadirfix.bundle import Bundle
+from nadirfix.offline import build_bundle
+from nadirfix.online import locate
+from nadirfix.options import LocateOptions
+from nadirfix.types import Point, View
+from tests.bundles import GROUND, RECIPE, SHEETS, photo_of, write_ground
+
+torch = pytest.importorskip("torch")
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+
+from plain import Straightforward  # noqa: E402
+
+
+class Asked(torch.nn.Module):
+    """A bundle's own network, asked as torch asks one."""
+
+    def __init__(self, network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(self.network.run(inputs.numpy()))
+
+
+def views() -> list[View]:
+    draw = np.random.default_rng(11)
+    middle = Point(*GROUND.center, GROUND.epsg)
+    return [
+        View(middle.moved(*draw.uniform(-120, 120, 2)), altitude_m, float(draw.uniform(0, 360)))
+        for altitude_m in (110.0, 125.0, 140.0, 160.0, 175.0, 195.0)
+    ]
+
+
+@pytest.fixture(scope="module", params=[RECIPE, SHEETS], ids=["three cells", "all cells"])
+def bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    folder = tmp_path_factory.mktemp("paths")
+    return build_bundle(write_ground(folder / "map.tif"), folder / "b.nadir", recipe=request.param)
+
+
+@pytest.mark.parametrize("cells", [None, 1])
+def test_both_paths_answer_alike(bundle: Bundle, cells: int | None) -> None:
+    plain = Straightforward(Asked(bundle.altitude_network), Asked(bundle.place_network), bundle)
+    options = LocateOptions(verify=False, whole_frame=False, cells=cells)
+    for view in views():
+        photo = photo_of(view)
+        answer, fix = plain.locate(photo, options), locate(photo, bundle=bundle, options=options)
+        assert fix.altitude_m == pytest.approx(float(bundle.bins.centers_m[answer.altitude_class]))
+        assert fix.candidates is not None and fix.position is not None
+        ours, theirs = fix.candidates, answer.candidates
+        assert ours.reference[0] == theirs.reference[0]
+        assert len(set(ours.reference.tolist()) & set(theirs.reference.tolist())) >= len(theirs) - 1, (
+            "near ties"
+        )
+        np.testing.assert_allclose(ours.distance, theirs.distance, atol=0.005)
+        if set(ours.reference.tolist()) == set(theirs.reference.tolist()):
+            assert fix.position.distance_m(answer.fused.position) < 5
