@@ -249,12 +249,12 @@ def teaches(name: str, texture: Texture, recipe: Recipe) -> tuple[float, float]:
     return low_m, 0.9 * side_m * recipe.camera.fx_px / recipe.camera.width_px
 
 
-def together(jobs: list[Job]) -> Job:
+def together(jobs: list[Job], count: int = PARTS) -> Job:
     """One job whose every batch has parts of several maps."""
 
     def batch(step: int, epoch: int, part: slice) -> tuple[torch.Tensor, ...]:
-        some = [divmod(step * PARTS + i, len(jobs)) for i in range(PARTS)]
-        size = (part.stop - part.start) // PARTS
+        some = [divmod(step * count + i, len(jobs)) for i in range(count)]
+        size = (part.stop - part.start) // count
         parts = [jobs[which].batch(turn, epoch, slice(0, size)) for turn, which in some]
         return tuple(torch.cat(column) for column in zip(*parts, strict=True))
 

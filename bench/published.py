@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from beside import train_beside
 from places import ALTITUDE_CHANGES, PLACE_CHANGES
 from pretrain import teller
 from record import record
@@ -157,6 +158,9 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--encoder", default="resnet50-stage3", help="of the place network")
     options.add_argument("--place-weights", default="", help="where the place network starts elsewhere")
     options.add_argument("--altitude-start", default="", help="altitude embedder to go on from (safetensors)")
+    options.add_argument(
+        "--beside", type=Path, nargs="*", default=[], help="textures of other places the altitudes see"
+    )
     options.add_argument("--start-said", default="ImageNet", help="what the results say about the start")
     options.add_argument("--altitude-seconds", type=float, default=0.0, help="where no steps are given")
     options.add_argument("--place-seconds", type=float, default=0.0, help="where no steps are given")
@@ -199,6 +203,7 @@ def settings_of(given: argparse.Namespace) -> dict:
     return {
         **{name: getattr(given, name) for name in SETTINGS},
         "start": given.start_said, "altitude_start": start, "changes": changes,
+        "beside": [path.stem for path in given.beside],
     }  # fmt: skip
 
 
@@ -246,7 +251,12 @@ def learn_altitudes(
     found = {}
     for kind in given.inputs:
         special = recipe_for(recipe, kind, given)
-        found[kind] = train_altitude(texture, special, device=given.device, on_device=source, report=teller())
+        if given.beside:
+            found[kind] = train_beside(source, given.beside, special, teller())
+        else:
+            found[kind] = train_altitude(
+                texture, special, device=given.device, on_device=source, report=teller()
+            )
         say(f"altitude from {kind}: {found[kind].report}")
     return found
 

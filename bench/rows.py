@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from beside import other_places, train_beside
 from places import MEASURED
 from pretrain import teller
 from published import CHANGES, say, told, write_csv
@@ -129,6 +130,7 @@ def started(name: str, given: argparse.Namespace) -> subprocess.Popen:
 
 def one_row(name: str, given: argparse.Namespace) -> None:
     row, began = KNOWN[name], time.monotonic()
+    given.beside = row.beside
     recipe = make_recipe(row, given)
     texture = Texture.load(dated(given)[0])
     source = DeviceTexture(texture, given.device)
@@ -213,7 +215,10 @@ def started_from(row: Row, given: argparse.Namespace) -> tuple[str, str]:
 def altitudes(source: DeviceTexture, photos: list, views: Views, recipe: Recipe, given) -> tuple[dict, list]:
     """How well the altitude is told, trained on the map."""
     device = given.device
-    trained = train_altitude(source.texture, recipe, device=device, on_device=source, report=teller())
+    if given.beside:
+        trained = train_beside(source, other_places(given.real, given.place), recipe, teller())
+    else:
+        trained = train_altitude(source.texture, recipe, device=device, on_device=source, report=teller())
     scores = altitude_scores(trained.network, photos, recipe.altitude_network, recipe, device)
     hard, soft = trained.bins.centers_m[scores.argmax(1)], soft_m(scores, trained.bins)
     known = zip(views.altitude_m.tolist(), hard.tolist(), soft.round(1).tolist(), strict=True)

@@ -26,6 +26,7 @@ class Row:
     changes: str = "usual"
     imprint: int = 0
     views: str = "fixed"
+    beside: bool = False  # altitudes: other places have half of every batch
     steps: int = 0  # of its own; 0: as many as all
 
 
@@ -71,6 +72,21 @@ TRIALS: dict[str, Row] = {
     "try-altitude-wide-long": altitude(
         "altitude, wide changes, 700 steps", start="other places", changes="wide", views="own", steps=700
     ),
+    "try-altitude-beside": altitude(
+        "altitude, usual changes, 700 steps, other places beside",
+        start="other places",
+        views="own",
+        steps=700,
+        beside=True,
+    ),
+    "try-altitude-wide-beside": altitude(
+        "altitude, wide changes, 700 steps, other places beside",
+        start="other places",
+        changes="wide",
+        views="own",
+        steps=700,
+        beside=True,
+    ),
     "try-place-usual": place("places, usual changes", views="own"),
     "try-place-soft": place("places, changes of many places", changes="soft", views="own"),
     "try-place-hazy": place("places, more haze", changes="hazy", views="own"),
@@ -78,6 +94,9 @@ TRIALS: dict[str, Row] = {
     "try-place-other": place("places, usual changes, begun elsewhere", start="other places", views="own"),
     "try-place-other-soft": place(
         "places, changes of many places, begun elsewhere", start="other places", changes="soft", views="own"
+    ),
+    "try-place-other-imprint": place(
+        "places, usual changes, begun elsewhere, imprinted", start="other places", imprint=6, views="own"
     ),
     "try-place-imprint": place("places, wide changes, imprinted", changes="wide", imprint=6, views="own"),
 }
