@@ -106,9 +106,9 @@ def trials() -> str:
     heads = ["other date, views of our own", "", "photos", "altitude off, best class / all"]
     heads += ["R@1 / R@5, true altitude", "WCE within 100 m"]
     return f"""Changes that training views go through were chosen on views drawn with a seed of our own, each
-place by what was best on the *other* one, never on the fixed views. The altitude rows that name no steps were
-there when the headline was trained; how long to train and where places begin was tried after it and has
-chosen nothing yet:
+place by what was best on the *other* one, never on the fixed views. So the mine's headline learns altitudes
+with other places beside it and the town's with wide changes for 250 steps; places of both begin at an encoder
+of other places, and cells at the means of their views:
 
 {table(heads, rows)}"""
 
