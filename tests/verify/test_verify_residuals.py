@@ -45,6 +45,16 @@ def test_slopes_are_what_a_small_change_changes(tilt_deg: float, number: int) ->
     np.testing.assert_allclose(slope[number], wanted, rtol=1e-5, atol=1e-3)
 
 
+@pytest.mark.parametrize("lean", [(0.0, 0.0), (0.003, -0.004), (-0.00705, 0.00707), (0.00708, 0.00708)])
+@pytest.mark.parametrize("number", [3, 4, 5])
+def test_slopes_of_a_camera_that_hardly_leans(lean: tuple[float, float], number: int) -> None:
+    ask, _, _ = asked(0.0)
+    at = np.array([3.0, -4.0, 0.05, 0.02, *lean])
+    step = np.where(np.arange(6) == number, STEPS, 0.0)
+    wanted = (ask(at + step) - ask(at - step)) / (2 * STEPS[number])
+    np.testing.assert_allclose(ask.sloped(at)[1][number], wanted, rtol=1e-6, atol=1e-4)
+
+
 def test_a_lean_beyond_belief_stays() -> None:
     ask, photo_px, places_m = asked(44.0)
     far = np.array([0.0, 0.0, 0.0, 0.0, -0.2, -0.5])

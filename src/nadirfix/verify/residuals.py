@@ -25,9 +25,8 @@ Floats = NDArray[np.float64]
 _MAX_TILT = math.radians(45.0)
 #: The altitude is changed by at most this factor's logarithm.
 _MAX_LOG = 1.0
-#: By how much a lean is changed to see what that changes.
-_STEP = 1e-5
-_LEANS = ((_STEP, 0.0), (0.0, _STEP))
+#: Below this lean, in radians, quotients of differences are taken from their series: 0 / 0 otherwise.
+_SMALL = 1e-2
 
 #: A heading that grows turns right into down, and down into left: what follows is a quarter of a turn on.
 _QUARTER = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
@@ -38,6 +37,22 @@ class _Hung(NamedTuple):
 
     turn: Floats  # a column for each direction: east, north, up
     ahead: Floats  # of the place right below, east and north, in altitudes
+
+
+class _Lean(NamedTuple):
+    """A lean towards east and north in radians, and what its rotation is made of.
+
+    With t its length: sin t / t, (1 - cos t) / t² and tan t / t; then the slope of each over t.
+    """
+
+    east: float
+    north: float
+    sine: float
+    lift: float
+    tangent: float
+    sine_slope: float
+    lift_slope: float
+    tangent_slope: float
 
 
 class Residuals:
@@ -100,30 +115,68 @@ class Residuals:
     def _altitude_m(self, at: Floats) -> float:
         return self._start.altitude_m * math.exp(min(max(float(at[2]), -_MAX_LOG), _MAX_LOG))
 
-    def _hung(self, at: Floats, east: float = 0.0, north: float = 0.0) -> _Hung:
+    def _leant(self, at: Floats) -> _Lean:
+        return _lean_of(float(self._lean[0] + at[4]), float(self._lean[1] + at[5]))
+
+    def _axes(self, at: Floats) -> Floats:
+        """Right, down and into the picture of a camera that looks straight down, a column each."""
         heading = math.radians(self._start.heading_deg) + float(at[3])
-        leans = float(self._lean[0] + at[4]) + east, float(self._lean[1] + at[5]) + north
-        return _hung_at(heading, *leans)
+        sin, cos = math.sin(heading), math.cos(heading)
+        return np.array([[cos, -sin, 0.0], [-sin, -cos, 0.0], [0.0, 0.0, -1.0]])
+
+    def _hung(self, at: Floats) -> _Hung:
+        lean = self._leant(at)
+        return _Hung(_rotation(lean) @ self._axes(at), lean.tangent * np.array([lean.east, lean.north]))
 
     def _changes(self, at: Floats, hung: _Hung) -> tuple[Floats, Floats]:
         """What turning, leaning east and leaning north change, for each radian."""
-        pairs = [(self._hung(at, *step), self._hung(at, *(-x for x in step))) for step in _LEANS]
-        turns = [(after.turn - before.turn) / (2 * _STEP) for after, before in pairs]
-        aheads = [(after.ahead - before.ahead) / (2 * _STEP) for after, before in pairs]
-        return np.stack([hung.turn @ _QUARTER, *turns]), np.stack([np.zeros(2), *aheads])
+        lean = self._leant(at)
+        turns = np.empty((3, 3, 3))
+        turns[0] = hung.turn @ _QUARTER
+        turns[1:] = _rotation_slopes(lean) @ self._axes(at)
+        along = lean.tangent_slope * np.outer([lean.east, lean.north], [lean.east, lean.north])
+        aheads = np.zeros((3, 2))
+        aheads[1:] = along + lean.tangent * np.eye(2)
+        return turns, aheads
 
 
-def _hung_at(heading: float, east: float, north: float) -> _Hung:
-    """Turned to a heading, then leant towards a compass direction (Rodrigues' formula, written out)."""
-    tilt, toward = min(math.hypot(east, north), _MAX_TILT), math.atan2(east, north)
-    x, y, lift = math.cos(toward), -math.sin(toward), 1 - math.cos(tilt)
-    s, sin, cos = math.sin(tilt), math.sin(heading), math.cos(heading)
-    lean = np.array(
+def _lean_of(east: float, north: float) -> _Lean:
+    """A lean, no farther than anybody can lean."""
+    t = math.hypot(east, north)
+    if t > _MAX_TILT:
+        east, north, t = east * _MAX_TILT / t, north * _MAX_TILT / t, _MAX_TILT
+    square = t * t
+    if t < _SMALL:
+        values = 1 - square / 6, 0.5 - square / 24, 1 + square / 3
+        slopes = square / 30 - 1 / 3, square / 180 - 1 / 12, 2 / 3 + 8 * square / 15
+        return _Lean(east, north, *values, *slopes)
+    sine, lift, tangent = math.sin(t) / t, (1 - math.cos(t)) / square, math.tan(t) / t
+    slopes = (math.cos(t) - sine) / square, (sine - 2 * lift) / square, (math.cos(t) ** -2 - tangent) / square
+    return _Lean(east, north, sine, lift, tangent, *slopes)
+
+
+def _rotation(lean: _Lean) -> Floats:
+    """From upright to leaning (Rodrigues' formula, written out)."""
+    e, n, s, c = lean.east, lean.north, lean.sine, lean.lift
+    return np.array(
         [
-            [1 - lift * y * y, lift * x * y, s * y],
-            [lift * x * y, 1 - lift * x * x, -s * x],
-            [-s * y, s * x, 1 - lift],
+            [1 - c * e * e, -c * e * n, -s * e],
+            [-c * e * n, 1 - c * n * n, -s * n],
+            [s * e, s * n, 1 - c * (e * e + n * n)],
         ]
     )
-    axes = np.array([[cos, -sin, 0.0], [-sin, -cos, 0.0], [0.0, 0.0, -1.0]])
-    return _Hung(lean @ axes, math.tan(tilt) * np.array([-y, x]))
+
+
+def _rotation_slopes(lean: _Lean) -> Floats:
+    """How that changes with the lean east, and with the lean north."""
+    e, n, s, c = lean.east, lean.north, lean.sine, lean.lift
+    found = np.empty((2, 3, 3))
+    for row, (along, de, dn) in enumerate(((e, 1.0, 0.0), (n, 0.0, 1.0))):
+        ds, dc = lean.sine_slope * along, lean.lift_slope * along
+        across = -dc * e * n - c * (de * n + e * dn)
+        found[row] = [
+            [-dc * e * e - 2 * c * e * de, across, -ds * e - s * de],
+            [across, -dc * n * n - 2 * c * n * dn, -ds * n - s * dn],
+            [ds * e + s * de, ds * n + s * dn, -s * along],
+        ]
+    return found
