@@ -98,20 +98,41 @@ def test_options_nothing_can_be_put_into_eight_bits_with_are_refused(wrong: dict
         QuantiseOptions(**wrong)
 
 
-def test_usual_ranges_are_finer_than_full_ones(place, pictures, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def both(place, pictures, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
+    """The network in eight bits, coarse and finer."""
+    folder, made = tmp_path_factory.mktemp("both"), {}
+    for finer in (False, True):
+        made[finer] = folder / f"{finer}.onnx"
+        _quantised(place, made[finer], pictures[:8], _Spared("none", (), finer))
+    return made
+
+
+def test_usual_ranges_are_finer_than_full_ones(both: dict[bool, Path]) -> None:
     import onnx
     from onnx.numpy_helper import to_array
 
     steps = {}
-    for usual in (False, True):
-        target = tmp_path / f"{usual}.onnx"
-        _quantised(place, target, pictures[:8], _Spared("none", (), usual))
-        graph = onnx.load(target).graph
-        steps[usual] = {i.name: to_array(i) for i in graph.initializer if i.name.endswith("_scale")}
-    shared = sorted(steps[False].keys() & steps[True].keys())
-    ratio = np.array([float(np.max(steps[True][name] / steps[False][name])) for name in shared])
-    assert np.mean(ratio < 0.98) > 0.25, "a third or so are numbers between layers, the others weights"
+    for finer, path in both.items():
+        held = {i.name: to_array(i) for i in onnx.load(path).graph.initializer}
+        steps[finer] = {k: float(v) for k, v in held.items() if k.endswith("_scale") and v.size == 1}
+    ratio = np.array([steps[True][name] / steps[False][name] for name in steps[True]])
+    assert len(ratio) < len(steps[False]), "what layers give out is not rounded"
+    assert np.mean(ratio < 0.98) > 0.25, "a third or so are numbers between convolutions"
     assert ratio.max() < 1.2, "what follows a layer that was cut off may range a little farther"
+
+
+def test_what_a_finer_network_says_is_not_rounded(both: dict[bool, Path], place, pictures) -> None:
+    wanted = load_network(place).run(pictures[8:])
+    said = {finer: load_network(path).run(pictures[8:]) for finer, path in both.items()}
+    values = {finer: len(np.unique(np.abs(rows).round(7))) for finer, rows in said.items()}
+    assert values[True] > 2 * values[False]
+    assert likeness(said[True], wanted) > likeness(said[False], wanted)
+
+
+def test_classes_begin_with_the_finer_form(place, pictures, tmp_path: Path) -> None:
+    about = quantise(place, tmp_path / "scores.onnx", pictures, QuantiseOptions(), scores=True)
+    assert about["kept"] and about["single_precision"].endswith("finer")
 
 
 @pytest.mark.parametrize("passes", [1, 2])

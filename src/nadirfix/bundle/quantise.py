@@ -53,7 +53,7 @@ def quantise(
     with tempfile.TemporaryDirectory() as name:
         plain, narrow = Path(name) / "plain.onnx", Path(name) / "narrow.onnx"
         _simplified(source, plain)
-        for spared in _attempts(plain):
+        for spared in _attempts(plain, scores=scores):
             _quantised(plain, narrow, told, spared)
             said, narrow_ms = _answers(narrow, asked)
             like = compare(said, wanted)
@@ -67,15 +67,22 @@ def quantise(
 
 @dataclass(frozen=True, slots=True)
 class _Spared:
-    """Layers that stay in single precision, what to call them, and how ranges of the others are measured."""
+    """Layers that stay in single precision, what to call them, and how the others are put into eight bits.
+
+    Finer: what a layer adds up is not rounded before the next one rounds its input, and convolutions take
+    numbers in their usual range, so that few are cut off and all the others keep a digit.
+    """
 
     name: str
     layers: tuple[str, ...]
-    usual_range: bool  # of convolutions: few numbers are larger and are cut off, all the others stay finer
+    finer: bool
 
 
-def _attempts(plain: Path) -> Iterator[_Spared]:
-    """Ever more layers spared, the early ones first: what is lost there is lost to all that follow."""
+def _attempts(plain: Path, *, scores: bool) -> Iterator[_Spared]:
+    """Ever more layers spared, the early ones first: what is lost there is lost to all that follow.
+
+    Classes begin with the finer form: where two are nearly equal, a digit decides.
+    """
     import onnx
 
     graph = onnx.load(plain).graph
@@ -84,16 +91,20 @@ def _attempts(plain: Path) -> Iterator[_Spared]:
     products = [node for node in layers if node.op_type != "Conv"]
     apart = [node for node in convolutions if _groups(node) > 1]
     half = convolutions[: len(convolutions) // 2]
-    yield _spared("the first layer", convolutions[:1])
-    yield _spared("the first layer, usual ranges", convolutions[:1], usual_range=True)
+    if not scores:
+        yield _spared("the first layer", convolutions[:1])
+    for count, called in ((1, "the first layer"), (5, "the first five")):
+        yield _spared(
+            f"{called} and the last products, finer", convolutions[:count], products[-2:], finer=True
+        )
     yield _spared("the first five layers and products", convolutions[:5], products)
     if apart:
         yield _spared("the first five, products, channels apart", convolutions[:5], products, apart)
     yield _spared("the first half, products, channels apart", half, products, apart)
 
 
-def _spared(name: str, *some: Sequence[onnx.NodeProto], usual_range: bool = False) -> _Spared:
-    return _Spared(name, tuple(dict.fromkeys(node.name for nodes in some for node in nodes)), usual_range)
+def _spared(name: str, *some: Sequence[onnx.NodeProto], finer: bool = False) -> _Spared:
+    return _Spared(name, tuple(dict.fromkeys(node.name for nodes in some for node in nodes)), finer)
 
 
 def _groups(node: onnx.NodeProto) -> int:
@@ -119,9 +130,9 @@ def _simplified(source: Path, target: Path) -> None:
 def _quantised(plain: Path, target: Path, told: Floats, spared: _Spared) -> None:
     """Convolutions first, then products, whose full range always counts: large numbers are all they have."""
     middle = target.with_suffix(".middle.onnx")
-    _narrowed(plain, middle, told, spared.layers, kinds=_CONVOLUTIONS, usual_range=spared.usual_range)
+    _narrowed(plain, middle, told, spared, kinds=_CONVOLUTIONS)
     if _left(middle, _PRODUCTS, spared):
-        _narrowed(middle, target, told, spared.layers, kinds=_PRODUCTS, usual_range=False)
+        _narrowed(middle, target, told, spared, kinds=_PRODUCTS)
     else:
         middle.replace(target)
 
@@ -133,15 +144,7 @@ def _left(source: Path, kinds: tuple[str, ...], spared: _Spared) -> bool:
     return any(n.op_type in kinds and n.name not in spared.layers for n in onnx.load(source).graph.node)
 
 
-def _narrowed(
-    source: Path,
-    target: Path,
-    told: Floats,
-    spared: Sequence[str],
-    *,
-    kinds: tuple[str, ...],
-    usual_range: bool,
-) -> None:
+def _narrowed(source: Path, target: Path, told: Floats, spared: _Spared, *, kinds: tuple[str, ...]) -> None:
     from onnxruntime import quantization as q
 
     class Examples(q.CalibrationDataReader):  # type: ignore[misc]
@@ -158,11 +161,14 @@ def _narrowed(
         Examples(),
         quant_format=q.QuantFormat.QDQ,
         op_types_to_quantize=list(kinds),
-        nodes_to_exclude=list(spared),
+        nodes_to_exclude=list(spared.layers),
         per_channel=True,
         activation_type=q.QuantType.QUInt8,
         weight_type=q.QuantType.QInt8,
-        extra_options={"CalibMovingAverage": usual_range},
+        extra_options={
+            "CalibMovingAverage": spared.finer and kinds == _CONVOLUTIONS,
+            "OpTypesToExcludeOutputQuantization": list(kinds) if spared.finer else [],
+        },
     )
 
 

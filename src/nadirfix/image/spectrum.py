@@ -7,6 +7,7 @@ altitude. This is what runs when a photo is located; ``nn.spectrum`` is the same
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,25 +19,32 @@ __all__ = ["alternating_signs", "centred_log_spectrum", "log_spectrum", "spectru
 
 Pixels = NDArray[np.uint8] | NDArray[np.float32]
 Floats = NDArray[np.float64]
+Kind = TypeVar("Kind", Floats, NDArray[np.float32])
 
 
 def log_spectrum(pixels: Pixels, network: NetworkOptions) -> NDArray[np.float32]:
     """A photo (rows, columns, RGB) as the altitude network sees it: its log spectrum, channels first."""
     whole = float(pixels.shape[1]), float(pixels.shape[0])
     small = resample(pixels, whole, width_px=network.width_px, height_px=network.height_px)
-    intensity = small.astype(np.float64) * unit_per_byte(network)
-    return centred_log_spectrum(np.moveaxis(intensity, -1, 0), base=network.log_base).astype(np.float32)
+    planes = np.ascontiguousarray(np.moveaxis(small, -1, 0), np.float64) * unit_per_byte(network)
+    return _mirrored(_half_of(planes, network.log_base).astype(np.float32), network.width_px)
 
 
 def centred_log_spectrum(planes: Floats, *, base: float) -> Floats:
-    """The logarithm of each plane's spectrum, zero frequency in the middle for even sizes.
+    """The logarithm of each plane's spectrum, zero frequency in the middle for even sizes."""
+    return _mirrored(_half_of(planes, base), planes.shape[-1])
+
+
+def _half_of(planes: Floats, base: float) -> Floats:
+    """The columns of it that say everything.
 
     Double precision: the zero frequency is 10⁵ times larger than the detail around it, and single
     precision would leave its rounding there.
     """
-    signed = planes * alternating_signs(*planes.shape[-2:])
-    half = np.log1p(np.abs(np.fft.rfft2(signed))) / math.log(base)
-    return _mirrored(half, planes.shape[-1])
+    half: Floats = np.abs(np.fft.rfft2(planes * alternating_signs(*planes.shape[-2:])))
+    np.log1p(half, out=half)  # in place: fresh memory costs as much as the logarithm
+    half /= math.log(base)
+    return half
 
 
 def alternating_signs(height_px: int, width_px: int) -> Floats:
@@ -65,7 +73,7 @@ def spectrum_norm(network: NetworkOptions) -> tuple[float, float]:
     return math.log1p(typical) / math.log(network.log_base), network.spectrum_scale
 
 
-def _mirrored(half: Floats, width_px: int) -> Floats:
+def _mirrored(half: Kind, width_px: int) -> Kind:
     """The columns a real transform leaves out: magnitude at −frequency equals magnitude at +frequency."""
     left_out = half[..., 1 : (width_px + 1) // 2]
     turned = np.roll(left_out[..., ::-1, ::-1], 1, axis=-2)
