@@ -35,7 +35,7 @@ class Ground:
         self.texture, self.network, self.options = texture, network, options
         sampled = RenderOptions(supersample=options.supersample)
         self.source = DeviceTexture(texture, device, options=sampled)
-        self.pool = ThreadPoolExecutor(2)
+        self.pool, self.movements = ThreadPoolExecutor(2), ThreadPoolExecutor(4)
         self._recorded: dict[torch.Size, Recorded] = {}
 
     def points(self, grey: Tensor) -> Points:
@@ -111,7 +111,7 @@ class OnDevice(Comparison):
             _Picture(ground, Features(kept[:, 2:4], nothing)),
         )
         began = time.perf_counter()
-        seen = _sighting(view, *pictures, (row, row), self._options)
+        seen = _sighting(view, *pictures, (row, row), self._options, pool=self._ground.movements)
         self.geometry_ms.append(1e3 * (time.perf_counter() - began))
         return seen
 

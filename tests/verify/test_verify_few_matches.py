@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from nadirfix.options_verify import VerifyOptions
@@ -33,6 +35,17 @@ def test_the_perspective_comes_first_and_the_similarity_only_when_asked_for() ->
     found = agreements(photo, there, VerifyOptions())
     assert np.count_nonzero(next(found).inliers[:200]) >= 180
     assert np.count_nonzero(next(found).inliers[:200]) >= 180
+
+
+def test_asked_for_side_by_side_they_are_the_same() -> None:
+    photo, there = _matches(60, 120, 2)
+    usual = list(agreements(photo, there, VerifyOptions()))
+    with ThreadPoolExecutor(2) as pool:
+        beside = list(agreements(photo, there, VerifyOptions(), pool))
+    assert len(usual) == len(beside) == 2
+    for a, b in zip(usual, beside, strict=True):
+        assert np.array_equal(a.map_from_photo, b.map_from_photo)
+        assert np.array_equal(a.inliers, b.inliers)
 
 
 def test_fewer_than_four_matches_speak_for_nothing() -> None:

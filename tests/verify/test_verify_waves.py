@@ -80,7 +80,7 @@ def test_a_movement_nobody_meant_gives_way_to_a_similarity(
     truth = view_of(ground)
     wild = np.array([[3.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 1.0]])
 
-    def unlucky(photo_px: Any, map_px: Any, options: VerifyOptions) -> Iterator[Agreement]:
+    def unlucky(photo_px: Any, map_px: Any, options: VerifyOptions, _pool: Any) -> Iterator[Agreement]:
         *_, similar = agreements(photo_px, map_px, options)
         yield Agreement(wild, np.ones(len(photo_px), np.bool_))
         yield similar

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -166,7 +167,13 @@ def _resized(pixels: Bytes, camera: Camera, width_px: int) -> Bytes:
 
 
 def _sighting(
-    view: View, photo: _Picture, ground: _Picture, pairs: tuple[Ints, Ints], options: VerifyOptions
+    view: View,
+    photo: _Picture,
+    ground: _Picture,
+    pairs: tuple[Ints, Ints],
+    options: VerifyOptions,
+    *,
+    pool: Executor | None = None,
 ) -> Sighting:
     """What the matched points say: the view most of them agree with."""
     rows, others = pairs
@@ -178,7 +185,7 @@ def _sighting(
     places_m = np.stack(project(ground_from_map, map_px[:, 0], map_px[:, 1]), axis=1)
     fit = _Fit(photo_px, places_m, view.center, photo.camera, options)
     best = Sighting(view, len(rows))
-    for found in agreements(photo_px, map_px, options):
+    for found in agreements(photo_px, map_px, options, pool):
         fitted, agree = _fitted(found, ground_from_map, view, fit)
         if fitted is not None and np.count_nonzero(agree) > best.inliers:
             share = photo_px[agree] / [photo.camera.width_px, photo.camera.height_px]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import cv2
@@ -63,16 +65,23 @@ def _nearest(a: Singles, b: Singles) -> tuple[Ints, Singles, Singles]:
     return forth, likeness, highest
 
 
-def agreements(photo_px: Floats, map_px: Floats, options: VerifyOptions) -> Iterator[Agreement]:
+def agreements(
+    photo_px: Floats, map_px: Floats, options: VerifyOptions, pool: Executor | None = None
+) -> Iterator[Agreement]:
     """Movements most matches agree on: first any perspective, then only shift, turn and scale.
 
     A perspective needs four right matches at once, a similarity two: where one match in ten is right, only
-    the second is ever drawn.
+    the second is ever drawn. It is asked for when somebody wants it, or, with a pool, beside the first.
     """
     if len(photo_px) < 4:
         return
-    for movement in (_perspective, _similarity):
-        found, agree = movement(photo_px, map_px, options)
+    asked: list[Callable[[], tuple[Any, Any]]] = [
+        partial(movement, photo_px, map_px, options) for movement in (_perspective, _similarity)
+    ]
+    if pool is not None:
+        asked = [pool.submit(ask).result for ask in asked]
+    for ask in asked:
+        found, agree = ask()
         if found is not None and np.isfinite(found).all():
             yield Agreement(np.asarray(found, np.float64), np.asarray(agree, np.bool_).ravel())
 
