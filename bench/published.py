@@ -168,6 +168,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--place-steps", type=int, default=1200)
     options.add_argument("--altitude-changes", choices=list(CHANGES), default="usual")
     options.add_argument("--place-changes", choices=list(CHANGES), default="usual")
+    options.add_argument("--intensity", default="bytes", help="what spectra are taken of: NetworkOptions")
     options.add_argument("--inputs", nargs="+", default=["spectrum"], help="spectrum first, then pixels")
     options.add_argument("--batch", type=int, default=128)
     options.add_argument("--altitude-batch", type=int, default=0, help="another one for the altitudes")
@@ -189,7 +190,7 @@ def arguments() -> argparse.Namespace:
 SETTINGS = (
     "altitude_steps", "altitude_seconds", "place_steps", "place_seconds", "batch", "altitude_batch",
     "altitude_rate", "extractor_rate", "classifier_rate", "imprint", "encoder", "inputs", "altitude_changes",
-    "place_changes",
+    "place_changes", "intensity",
 )  # fmt: skip
 
 
@@ -220,8 +221,9 @@ def make_recipe(given: argparse.Namespace) -> Recipe:
         )  # fmt: skip
 
     altitude = dataclasses.replace(
-        paper.altitude_network, encoder="resnet50-stage3", weights=given.weights, start=given.altitude_start
-    )
+        paper.altitude_network, encoder="resnet50-stage3", weights=given.weights, start=given.altitude_start,
+        intensity=given.intensity,
+    )  # fmt: skip
     return dataclasses.replace(
         paper,
         seed=given.seed,

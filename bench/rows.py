@@ -182,7 +182,9 @@ def make_recipe(row: Row, given: argparse.Namespace) -> Recipe:
     encoder, more = ("small", SMALL) if given.small else (row.encoder, {})
     weights, start = started_from(row, given)
     network = NetworkOptions(encoder=encoder, weights=weights, **more)
-    high = dataclasses.replace(network, input=row.input, width_px=448, height_px=336, start=start)
+    high = dataclasses.replace(
+        network, input=row.input, intensity=row.intensity, width_px=448, height_px=336, start=start
+    )
     usual = TrainOptions(
         schedule="budget", batch=given.batch, extractor_rate=3e-4, classifier_rate=3e-3, seed=given.seed,
         validation_views=64 if given.small else 512,

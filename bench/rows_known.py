@@ -27,6 +27,7 @@ class Row:
     imprint: int = 0
     views: str = "fixed"
     beside: bool = False  # altitudes: other places have half of every batch
+    intensity: str = "bytes"  # what spectra are taken of
     steps: int = 0  # of its own; 0: as many as all
 
 
@@ -86,6 +87,21 @@ TRIALS: dict[str, Row] = {
         views="own",
         steps=700,
         beside=True,
+    ),
+    "try-altitude-contrast": altitude(
+        "altitude, usual changes, 250 steps, contrast not counted",
+        start="other places",
+        views="own",
+        steps=250,
+        intensity="contrast",
+    ),
+    "try-altitude-wide-contrast": altitude(
+        "altitude, wide changes, 250 steps, contrast not counted",
+        start="other places",
+        changes="wide",
+        views="own",
+        steps=250,
+        intensity="contrast",
     ),
     "try-place-usual": place("places, usual changes", views="own"),
     "try-place-soft": place("places, changes of many places", changes="soft", views="own"),

@@ -124,7 +124,8 @@ class NetworkOptions:
     input: Literal["spectrum", "pixels"] = "pixels"
     width_px: int = 224
     height_px: int = 224
-    intensity: Literal["bytes", "unit"] = "bytes"  # what the spectrum is taken of: 0-255 or 0-1
+    #: What the spectrum is taken of: 0-255, 0-1, or 0-255 with the usual contrast, whatever the haze.
+    intensity: Literal["bytes", "unit", "contrast"] = "bytes"
     log_base: float = 1.5
     spectrum_levels: float = 7.0  # typical grey-level contrast per frequency: centres the spectrum near 0
     spectrum_scale: float = 2.5  # typical deviation of the log spectrum: scales it to about 1

@@ -67,6 +67,28 @@ def test_numpy_and_torch_agree_at_full_size(size: tuple[int, int]) -> None:
     assert np.abs(log_spectrum(pixels, options) - there).max() < 1e-4
 
 
+def test_haze_takes_nothing_away_where_contrast_does_not_count() -> None:
+    options = network(64, 48, intensity="contrast")
+    clear = np.random.default_rng(7).integers(0, 256, (48, 64, 3)).astype(np.float32)
+    hazy = 0.35 * clear + np.array([90.0, 100.0, 120.0], np.float32)
+    apart = np.abs(log_spectrum(clear, options) - log_spectrum(hazy, options))
+    apart[:, 24, 32] = 0.0  # zero frequency: how bright the picture is
+    assert apart.max() < 1e-4
+    usual = network(64, 48)
+    assert np.median(np.abs(log_spectrum(clear, usual) - log_spectrum(hazy, usual))) > 1.0
+
+
+@pytest.mark.parametrize("levels", [0.0, 0.2, 30.0])
+def test_usual_contrast_is_the_same_for_training_batches(levels: float) -> None:
+    options, draw = network(64, 48, intensity="contrast"), np.random.default_rng(8)
+    pixels = (120 + levels * draw.normal(size=(2, 48, 64, 3)) * [[[[1.0]]], [[[2.0]]]]).astype(np.float32)
+    there = log_spectrum_torch(torch.from_numpy(pixels).permute(0, 3, 1, 2), options).numpy()
+    for one, told in zip(pixels, there, strict=True):
+        seen = log_spectrum(one, options)
+        assert np.isfinite(seen).all()
+        assert np.abs(seen - told).max() < 1e-4
+
+
 def test_even_sizes_equal_an_fftshift_and_odd_sizes_do_not() -> None:
     rng = np.random.default_rng(4)
     even, odd = rng.random((6, 8)), rng.random((7, 9))
@@ -86,7 +108,7 @@ def test_photo_is_resized_before_the_transform() -> None:
     assert np.allclose(log_spectrum(pixels, network(16, 12)), log_spectrum(small, network(16, 12)), atol=1e-5)
 
 
-@pytest.mark.parametrize("intensity", ["bytes", "unit"])
+@pytest.mark.parametrize("intensity", ["bytes", "unit", "contrast"])
 @pytest.mark.parametrize("size", [(448, 336), (224, 168)])
 def test_normalised_spectrum_is_of_order_one(intensity: str, size: tuple[int, int]) -> None:
     """For a picture whose contrast is that of ground seen from the air: 1/f noise of 40 grey levels."""

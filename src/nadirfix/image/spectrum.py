@@ -15,7 +15,19 @@ from numpy.typing import NDArray
 from nadirfix.image.crop import resample
 from nadirfix.options import NetworkOptions
 
-__all__ = ["alternating_signs", "centred_log_spectrum", "log_spectrum", "spectrum_norm", "unit_per_byte"]
+__all__ = [
+    "FLATTEST_LEVELS",
+    "USUAL_LEVELS",
+    "alternating_signs",
+    "centred_log_spectrum",
+    "log_spectrum",
+    "spectrum_norm",
+    "unit_per_byte",
+]
+
+#: The deviation in grey levels pictures are brought to where contrast is not to count, and the least one
+#: that is believed: below it a picture is noise.
+USUAL_LEVELS, FLATTEST_LEVELS = 45.0, 1.0
 
 Pixels = NDArray[np.uint8] | NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -27,6 +39,8 @@ def log_spectrum(pixels: Pixels, network: NetworkOptions) -> NDArray[np.float32]
     whole = float(pixels.shape[1]), float(pixels.shape[0])
     small = resample(pixels, whole, width_px=network.width_px, height_px=network.height_px)
     planes = np.ascontiguousarray(np.moveaxis(small, -1, 0), np.float64) * unit_per_byte(network)
+    if network.intensity == "contrast":
+        planes = _with_usual_contrast(planes)
     return _mirrored(_half_of(planes, network.log_base).astype(np.float32), network.width_px)
 
 
@@ -57,9 +71,16 @@ def alternating_signs(height_px: int, width_px: int) -> Floats:
     return np.where((x + y) % 2 == 0, 1.0, -1.0)
 
 
+def _with_usual_contrast(planes: Floats) -> Floats:
+    """Each colour around its mean, all of them together with the usual deviation: haze takes nothing away."""
+    mean = planes.mean(axis=(-2, -1), keepdims=True)
+    off = planes - mean
+    return np.asarray(mean + off * (USUAL_LEVELS / max(float(off.std()), FLATTEST_LEVELS)), np.float64)
+
+
 def unit_per_byte(network: NetworkOptions) -> float:
     """What one grey level counts in the network's unit of intensity."""
-    return 1.0 if network.intensity == "bytes" else 1.0 / 255.0
+    return 1.0 / 255.0 if network.intensity == "unit" else 1.0
 
 
 def spectrum_norm(network: NetworkOptions) -> tuple[float, float]:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from nadirfix.image.spectrum import unit_per_byte
+from nadirfix.image.spectrum import FLATTEST_LEVELS, USUAL_LEVELS, unit_per_byte
 from nadirfix.options import NetworkOptions
 
 __all__ = ["log_spectrum"]
@@ -20,8 +20,17 @@ def log_spectrum(pixels: Tensor, network: NetworkOptions) -> Tensor:
     memory and costs little.
     """
     intensity = pixels.double() * unit_per_byte(network)
+    if network.intensity == "contrast":
+        intensity = _with_usual_contrast(intensity)
     magnitude = torch.fft.fft2(intensity * _signs(pixels)).abs()
     return (torch.log1p(magnitude) / math.log(network.log_base)).float()
+
+
+def _with_usual_contrast(pixels: Tensor) -> Tensor:
+    mean = pixels.mean(dim=(-2, -1), keepdim=True)
+    off = pixels - mean
+    deviation = off.square().mean(dim=(-3, -2, -1), keepdim=True).sqrt().clamp(min=FLATTEST_LEVELS)
+    return mean + off * (USUAL_LEVELS / deviation)
 
 
 def _signs(pixels: Tensor) -> Tensor:
