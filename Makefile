@@ -31,7 +31,7 @@ setup: $(STAMP) $(PAGE) ## Make the virtual environment, install everything pinn
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,verify,serve,dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[train,verify,serve,dev]'
 	touch $@
 
 page: ## Build the web page (Node 20.19 or newer)
@@ -58,7 +58,7 @@ check: setup ## Lint, formatting, types and contract tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict src
 	if [ -d web/node_modules ]; then $(NPM) run check; fi
-	$(BIN)/python -m pytest tests/contract -m 'not slow' $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/contract -m 'not slow' $(PYTEST_ARGS)
 
 test: setup ## The tests, on two cores
 	if [ -d web/node_modules ]; then $(NPM) test; fi

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 "$python" -m venv "$scratch/venv"
-"$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt . >&2
+"$scratch/venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt . >&2
 if "$scratch/venv/bin/python" -c 'import torch' 2>/dev/null; then
   echo "torch is there: this is not the core install" >&2
   exit 1
