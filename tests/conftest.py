@@ -3,6 +3,7 @@
 import os
 import tempfile
 
+import pytest
 from hypothesis import settings
 
 # What this machine found out about itself, in earlier runs, must not decide what a test sees.
@@ -21,3 +22,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # A shared machine is slow at times: a deadline would fail good code. Same examples on every run.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
+
+#: Takes minutes, most of them waiting for an installation.
+LONGEST = ("test_locating_in_a_fresh_core_environment",)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first: nobody waits for it alone at the end."""
+    items.sort(key=lambda item: item.name not in LONGEST)
