@@ -25,9 +25,14 @@ from nadirfix.options import Recipe
 PARTS = 4  # of a batch: the map, another place, the map, another place
 
 
+def place_of(texture: Path) -> str:
+    """The place a texture shows: NAME.ntx and NAME_DATE.ntx show NAME."""
+    return texture.stem.partition("_")[0]
+
+
 def other_places(folder: Path, place: str) -> list[Path]:
     """Every texture of a folder that does not show this place, on any date."""
-    found = [path for path in sorted(folder.glob("*.ntx")) if path.stem.partition("_")[0] != place]
+    found = [path for path in sorted(folder.glob("*.ntx")) if place_of(path) != place]
     if not found:
         raise SystemExit(f"{folder} has no textures (NAME.ntx, NAME_DATE.ntx) of places other than {place}")
     return found
@@ -47,7 +52,7 @@ def train_beside(
     jobs = []
     for turn, path in enumerate(others):
         other = DeviceTexture(Texture.load(path), source.device)
-        limits = teaches(path.stem.partition("_")[0], other.texture, recipe)
+        limits = teaches(place_of(path), other.texture, recipe)
         jobs += [job(source, turn, (0.0, float("inf"))), job(other, turn, limits)]
     whole = dataclasses.replace(together(jobs, PARTS), validate=jobs[0].validate)
     done = train(whole, recipe.altitude_training, device=source.device, report=report)

@@ -1,9 +1,10 @@
 """Altitude classes of every width, fitted to one map without training, on the same views and photos.
 
-python bench/bins.py --bundle B --manifest FILE --name mine [--limit N] [--cache DIR]
+python bench/bins.py --bundle B --manifest FILE --name mine [--limit N] [--cache DIR] [--intensity contrast]
 
 Views of the map and photos are embedded once by the bundle's altitude network; classes of 25, 50, 75 and
 100 m and of variable width are then fitted to the same vectors, so that nothing but the classes differs.
+Spectra can be taken of something else than the network learned from, for views and photos alike.
 About three minutes for 600 views and 400 photos on two cores.
 """
 
@@ -28,7 +29,7 @@ from nadirfix.image.decode import decode
 from nadirfix.image.spectrum import log_spectrum
 from nadirfix.manifest import read_manifest
 from nadirfix.nn.probability import softmax
-from nadirfix.options import BinOptions
+from nadirfix.options import BinOptions, NetworkOptions
 from nadirfix.output import atomic_file
 from nadirfix.runtime import load_network
 
@@ -49,16 +50,20 @@ def main() -> None:
     options.add_argument("--limit", type=int, default=0, help="photos, spread over the manifest")
     options.add_argument("--cache", type=Path, help="folder where vectors are kept")
     options.add_argument("--out", type=Path, help="another folder for the result")
+    options.add_argument("--intensity", choices=["bytes", "unit", "contrast"], default="bytes")
     given = options.parse_args()
     bundle = Bundle.load(given.bundle)
-    seen, seen_m = kept(given, "map", lambda: of_map(bundle, given.views))
-    photos, true_m = kept(given, "photos", lambda: of_photos(bundle, given.manifest, given.limit))
+    network = dataclasses.replace(bundle.recipe.altitude_network, intensity=given.intensity)
+    seen, seen_m = kept(given, "map", lambda: of_map(bundle, network, given.views))
+    photos, true_m = kept(given, "photos", lambda: of_photos(bundle, network, given.manifest, given.limit))
     told = {name: fitted(AltitudeBins.from_options(one), bundle, (seen, seen_m), (photos, true_m))
             for name, one in WIDTHS.items()}  # fmt: skip
     for name, found in told.items():
         print(name, json.dumps(found))
-    network = bundle.manifest["networks"]["altitude"]["weights"]["sha256"]
-    result = {"seed": bundle.recipe.fit.seed, "views": len(seen), "photos": len(photos), "network": network}
+    result = {
+        "seed": bundle.recipe.fit.seed, "views": len(seen), "photos": len(photos),
+        "network": bundle.manifest["networks"]["altitude"]["weights"]["sha256"], "intensity": given.intensity,
+    }  # fmt: skip
     where = {"out_dir": given.out} if given.out else {}
     print(f"wrote {record(f'bins_{given.name}', {**result, 'bins': told}, **where)}")
 
@@ -67,7 +72,7 @@ def kept(given: argparse.Namespace, part: str, make: Callable[[], Vectors]) -> V
     """What was embedded before, or what is now; a run that is cut off between the two loses only one."""
     if given.cache is None:
         return make()
-    path = given.cache / f"bins-{given.name}-{part}-{given.views}-{given.limit}.npz"
+    path = given.cache / f"bins-{given.name}-{given.intensity}-{part}-{given.views}-{given.limit}.npz"
     if not path.exists():
         vectors, altitude_m = make()
         with atomic_file(path) as scratch, scratch.open("wb") as file:
@@ -76,22 +81,22 @@ def kept(given: argparse.Namespace, part: str, make: Callable[[], Vectors]) -> V
     return found["vectors"], found["altitude_m"]
 
 
-def of_map(bundle: Bundle, count: int) -> Vectors:
+def of_map(bundle: Bundle, network: NetworkOptions, count: int) -> Vectors:
     """What the network makes of views of the map from every altitude, and those altitudes."""
     recipe = bundle.recipe
     fit = dataclasses.replace(recipe.fit, views=count or recipe.fit.views)
     texture = Texture.load(bundle.path / parts.TEXTURE)
     views = draw_views(texture, recipe.camera, bundle.bins, fit)
-    looks, embed = Looks(texture, recipe.camera, recipe.altitude_network, fit), embedder(bundle)
+    looks, embed = Looks(texture, recipe.camera, network, fit), embedder(bundle)
     found = in_order(lambda i: embed(looks.of(views, i)[None])[0], range(len(views)), workers=cores())
     return np.stack(list(found)), views.altitude_m
 
 
-def of_photos(bundle: Bundle, manifest: Path, limit: int) -> Vectors:
+def of_photos(bundle: Bundle, network: NetworkOptions, manifest: Path, limit: int) -> Vectors:
     """What the network makes of the photos, and from how high they were taken."""
     rows = read_manifest(manifest)
     rows = rows[:: max(1, len(rows) // limit)][:limit] if limit else rows
-    network, embed = bundle.recipe.altitude_network, embedder(bundle)
+    embed = embedder(bundle)
     size = {"width_px": network.width_px, "height_px": network.height_px}
 
     def look(i: int) -> np.ndarray:

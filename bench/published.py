@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from beside import train_beside
+from beside import place_of, train_beside
 from places import ALTITUDE_CHANGES, PLACE_CHANGES
 from pretrain import teller
 from record import record
@@ -168,7 +168,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--place-steps", type=int, default=1200)
     options.add_argument("--altitude-changes", choices=list(CHANGES), default="usual")
     options.add_argument("--place-changes", choices=list(CHANGES), default="usual")
-    options.add_argument("--intensity", default="bytes", help="what spectra are taken of: NetworkOptions")
+    options.add_argument("--intensity", choices=["bytes", "unit", "contrast"], default="bytes")
     options.add_argument("--inputs", nargs="+", default=["spectrum"], help="spectrum first, then pixels")
     options.add_argument("--batch", type=int, default=128)
     options.add_argument("--altitude-batch", type=int, default=0, help="another one for the altitudes")
@@ -183,7 +183,11 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--keep", action="store_true", help="write the trained networks, too")
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--seed", type=int, nargs="+", default=[0])
-    return options.parse_args()
+    given = options.parse_args()
+    own = [path.name for path in given.beside if place_of(path) == place_of(given.map)]
+    if own:
+        options.error(f"--beside must show other places than the map; leave out {', '.join(own)}")
+    return given
 
 
 #: What the results say of a run: everything that changes what is learned, and nobody's folders.
