@@ -82,7 +82,9 @@ def said(given: argparse.Namespace, told: dict) -> dict[str, str]:
     command += f" --leave-out {given.leave_out}" if given.leave_out else ""
     command += " --only-worlds" if given.only_worlds else ""
     command += f" --start {Path(given.start).name}" if given.start else ""
-    command += f" --batch {given.batch} --rate {given.rate:g} --seconds {given.seconds:g} --seed {given.seed}"
+    spent = f"--steps {given.steps}" if given.steps else f"--seconds {given.seconds:g}"
+    command += f" --batch {given.batch} --rate {given.rate:g} {spent} --seed {given.seed}"
+    command += f" --intensity {given.intensity}" if given.learn == "altitude" else ""
     command += f" --real-share {given.real_share:g}"
     command += f" --width {given.width} --soften {given.soften:g}" if given.learn == "altitude" else ""
     places, start = ", ".join(told["places"]), "none" if given.weights == "random" else "ImageNet"
@@ -127,6 +129,8 @@ def arguments() -> argparse.Namespace:
     )
     options.add_argument("--real-share", type=float, default=0.5, help="of the steps, on real ground")
     options.add_argument("--seconds", type=float, default=400.0)
+    options.add_argument("--steps", type=int, default=0, help="instead of seconds")
+    options.add_argument("--intensity", choices=["bytes", "contrast"], default="bytes", help="of spectra")
     options.add_argument("--batch", type=int, default=192)
     options.add_argument("--rate", type=float, default=1e-4)
     options.add_argument("--soften", type=float, default=0.0, help="altitude: blur as of other lenses, px")
@@ -139,11 +143,17 @@ def make_recipe(given: argparse.Namespace) -> Recipe:
     standard = load_recipe("standard")
     training = dataclasses.replace(
         budget(given, extractor_rate=given.rate, classifier_rate=10 * given.rate),
-        freeze_norm=given.learn == "place", seed=given.seed,
+        freeze_norm=given.learn == "place", seed=given.seed, budget_steps=given.steps,
+        budget_s=0.0 if given.steps else given.seconds,
     )  # fmt: skip
     network = {"encoder": given.encoder, "weights": given.weights}
     altitude = NetworkOptions(
-        input="spectrum", width_px=given.width, height_px=given.width * 3 // 4, start=given.start, **network
+        input="spectrum",
+        width_px=given.width,
+        height_px=given.width * 3 // 4,
+        start=given.start,
+        intensity=given.intensity,
+        **network,
     )
     if given.encoder == "small":
         altitude = dataclasses.replace(altitude, weights="random", mix_blocks=2, mix_channels=64)

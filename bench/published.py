@@ -23,14 +23,15 @@ from pathlib import Path
 import numpy as np
 import torch
 from beside import place_of, train_beside
+from halves import halves_said, joined_m, western
 from places import ALTITUDE_CHANGES, PLACE_CHANGES
 from pretrain import teller
 from record import record
 from safetensors.torch import save_file
-from shots import altitude_scores, decoded, embed_photos, kept_photos, pack, read_views, soft_m
+from shots import altitude_scores, decoded, embed_photos, kept_photos, off_by, pack, read_views, soft_m
 from trained import describe_references, named_rightly, recalled, top_cells
 
-from nadirfix.altitude.train import TrainedAltitude, train_altitude
+from nadirfix.altitude.train import train_altitude
 from nadirfix.geo.texture import Texture
 from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.views import Views
@@ -66,27 +67,47 @@ def main() -> None:
     say(f"map {old.size_px} at {old.gsd_m:.2f} m on {given.device}")
     photos, views = taken(given)
     say(f"{len(photos)} photos after {time.monotonic() - began:.0f} s")
-    altitude = learn_altitudes(old, source, recipe, given)
-    special = for_places(recipe, given)
-    place = train_place(old, special, device=given.device, on_device=source, report=teller())
-    say(f"place: {place.report}")
     results = {"seed": given.seed, "views": len(views), "settings": settings_of(given)}
-    results["sharp_above_m"] = altitude["spectrum"].sharp_altitude_m
-    told_m: dict[str, np.ndarray] = {}
-    for kind, trained in altitude.items():
-        options = recipe_for(recipe, kind, given).altitude_network
-        scores = altitude_scores(trained.network, photos, options, recipe, given.device)
-        results[f"altitude_{kind}"] = decoded(scores, views.altitude_m, trained.bins) | told(trained.report)
-        say(f"altitude {kind}: {results[f'altitude_{kind}']}")
-        told_m[f"{kind}_hard_m"] = trained.bins.centers_m[scores.argmax(1)]
-        told_m[f"{kind}_soft_m"] = soft_m(scores, trained.bins).round(1)
+    named_m, results["altitude_spectrum"] = told_before(given, views) or learned(source, photos, views, given)
+    say(f"altitude: {results['altitude_spectrum']}")
+    place = train_place(
+        old, for_places(recipe, given), device=given.device, on_device=source, report=teller()
+    )
+    say(f"place: {place.report}")
+    told_m = {f"spectrum_{way}_m": value.round(1) for way, value in named_m.items()}
     found, lines = find_places(place, photos, views, told_m, recipe=recipe, source=source)
     results |= {"place": told(place.report) | {"cells": len(place.order)}, **found}
     results["seconds"] = time.monotonic() - began
     if given.keep:
-        keep(given, altitude["spectrum"], place)
+        keep(given, "place", place.network)
     record(f"published_{given.name}", results, given.out)
     write_csv(given.out / f"published_{given.name}.csv", lines)
+
+
+def told_before(given: argparse.Namespace, views: Views) -> tuple[dict, dict] | None:
+    """Altitudes as networks trained before told them, each half of the place by one of them."""
+    if not given.altitudes:
+        return None
+    west = western(views.east_m, Texture.load(given.photos).bounds)
+    named_m = joined_m(given.altitudes, west, views.altitude_m)
+    return named_m, off_by(named_m, views.altitude_m) | {"halves": halves_said(given.altitudes)}
+
+
+def learned(source: DeviceTexture, photos: list, views: Views, given) -> tuple[dict, dict]:
+    """Altitudes as a network tells them that is trained here."""
+    recipe = for_altitudes(make_recipe(given), given)
+    if given.beside:
+        trained = train_beside(source, given.beside, recipe, teller())
+    else:
+        trained = train_altitude(
+            source.texture, recipe, device=given.device, on_device=source, report=teller()
+        )
+    scores = altitude_scores(trained.network, photos, recipe.altitude_network, recipe, given.device)
+    if given.keep:
+        keep(given, "altitude", trained.network)
+    named_m = {"hard": trained.bins.centers_m[scores.argmax(1)], "soft": soft_m(scores, trained.bins)}
+    sharp = {"sharp_above_m": trained.sharp_altitude_m}
+    return named_m, decoded(scores, views.altitude_m, trained.bins) | told(trained.report) | sharp
 
 
 def taken(given: argparse.Namespace) -> tuple[list[np.ndarray], Views]:
@@ -169,7 +190,10 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--altitude-changes", choices=list(CHANGES), default="usual")
     options.add_argument("--place-changes", choices=list(CHANGES), default="usual")
     options.add_argument("--intensity", choices=["bytes", "unit", "contrast"], default="bytes")
-    options.add_argument("--inputs", nargs="+", default=["spectrum"], help="spectrum first, then pixels")
+    options.add_argument(
+        "--altitudes", type=Path, nargs=2, default=[], metavar=("WEST", "EAST"),
+        help="what rows.py --chosen told of photos in either half, instead of a network of its own",
+    )  # fmt: skip
     options.add_argument("--batch", type=int, default=128)
     options.add_argument("--altitude-batch", type=int, default=0, help="another one for the altitudes")
     options.add_argument("--extractor-rate", type=float, default=3e-4)
@@ -193,7 +217,7 @@ def arguments() -> argparse.Namespace:
 #: What the results say of a run: everything that changes what is learned, and nobody's folders.
 SETTINGS = (
     "altitude_steps", "altitude_seconds", "place_steps", "place_seconds", "batch", "altitude_batch",
-    "altitude_rate", "extractor_rate", "classifier_rate", "imprint", "encoder", "inputs", "altitude_changes",
+    "altitude_rate", "extractor_rate", "classifier_rate", "imprint", "encoder", "altitude_changes",
     "place_changes", "intensity",
 )  # fmt: skip
 
@@ -238,12 +262,9 @@ def make_recipe(given: argparse.Namespace) -> Recipe:
     )
 
 
-def recipe_for(recipe: Recipe, kind: str, given: argparse.Namespace) -> Recipe:
-    """The recipe as the altitude network of this input is trained with; only spectra have a start."""
-    start = recipe.altitude_network.start if kind == "spectrum" else ""
-    network = dataclasses.replace(recipe.altitude_network, input=kind, start=start)
-    changes = CHANGES[given.altitude_changes]["altitude"]
-    return dataclasses.replace(recipe, altitude_network=network, augment=changes)
+def for_altitudes(recipe: Recipe, given: argparse.Namespace) -> Recipe:
+    """The recipe as the altitude network is trained with."""
+    return dataclasses.replace(recipe, augment=CHANGES[given.altitude_changes]["altitude"])
 
 
 def for_places(recipe: Recipe, given: argparse.Namespace) -> Recipe:
@@ -251,27 +272,10 @@ def for_places(recipe: Recipe, given: argparse.Namespace) -> Recipe:
     return dataclasses.replace(recipe, augment=CHANGES[given.place_changes]["place"])
 
 
-def learn_altitudes(
-    texture: Texture, source: DeviceTexture, recipe: Recipe, given: argparse.Namespace
-) -> dict[str, TrainedAltitude]:
-    found = {}
-    for kind in given.inputs:
-        special = recipe_for(recipe, kind, given)
-        if given.beside:
-            found[kind] = train_beside(source, given.beside, special, teller())
-        else:
-            found[kind] = train_altitude(
-                texture, special, device=given.device, on_device=source, report=teller()
-            )
-        say(f"altitude from {kind}: {found[kind].report}")
-    return found
-
-
-def keep(given: argparse.Namespace, altitude: TrainedAltitude, place: TrainedPlace) -> None:
-    """The trained networks whole, classes and cells included, for what is measured with them elsewhere."""
-    for name, network in (("altitude", altitude.network), ("place", place.network)):
-        halves = {key: narrowed(value) for key, value in network.state_dict().items()}
-        save_file(halves, given.out / f"published_{given.name}-{name}.safetensors")
+def keep(given: argparse.Namespace, part: str, network: torch.nn.Module) -> None:
+    """A trained network whole, classes or cells included, for what is measured with it elsewhere."""
+    halves = {key: narrowed(value) for key, value in network.state_dict().items()}
+    save_file(halves, given.out / f"published_{given.name}-{part}.safetensors")
 
 
 def narrowed(value: torch.Tensor) -> torch.Tensor:

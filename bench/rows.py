@@ -9,8 +9,9 @@ that is cut off loses only what is unfinished. Budgets are steps, the same for e
 is about steps, so that sharing the GPU changes nothing but the time. Altitude rows train the altitude network
 alone, place rows the place network alone, measured with the altitude known and without any.
 
-Rows named try-… are for choosing settings: they are measured on views of a seed of our own and never on the
-fixed ones. Needs no GDAL and no FAISS.
+Rows named try-… are for choosing settings: they are measured on views of a seed of our own and not on the
+fixed ones; ``--chosen`` measures there what was chosen (``bench/halves.py``), with a seed in its name.
+Needs no GDAL and no FAISS.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def main() -> None:
     if given.alone:
         one_row(names[0], given)
         return
-    for kind in sorted({KNOWN[name].views for name in names}):
+    for kind in sorted({shown(KNOWN[name], given) for name in names}):
         taken(kind, given)  # once, before the rows ask for them
     failed = run_all(alternated(names), given)
     if failed:
@@ -80,6 +81,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--pack", type=Path, help="file all results and logs go into; OUT/rows.tgz")
     options.add_argument("--rows", nargs="+", default=["all"], choices=[*SETS, *KNOWN])
     options.add_argument("--at-once", type=int, default=6)
+    options.add_argument("--chosen", action="store_true", help="trials that were chosen, on the fixed views")
     options.add_argument("--alone", action="store_true", help="the one row, in this process")
     options.add_argument("--altitude-steps", type=int, default=300)
     options.add_argument("--place-steps", type=int, default=600)
@@ -113,7 +115,7 @@ def run_all(names: list[str], given: argparse.Namespace) -> list[str]:
             wrong = running.pop(name).returncode
             failed += [name] if wrong else []
             say(f"{name} {'FAILED' if wrong else 'done'}")
-            pack(given.out, "rows_*", given.pack)
+            pack(given.out, "chosen_*" if given.chosen else "rows_*", given.pack)
         time.sleep(0.2)
     return failed
 
@@ -124,7 +126,7 @@ def started(name: str, given: argparse.Namespace) -> subprocess.Popen:
         at = words.index("--rows")
         words = words[:at] + words[at + 1 + len(given.rows) :]
     command = [sys.executable, __file__, *words, "--rows", name, "--alone"]
-    with (given.out / f"rows_{given.place}_{name}.log").open("w") as log:
+    with (given.out / f"{called(name, given)}.log").open("w") as log:
         return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
 
@@ -134,7 +136,7 @@ def one_row(name: str, given: argparse.Namespace) -> None:
     recipe = make_recipe(row, given)
     texture = Texture.load(dated(given)[0])
     source = DeviceTexture(texture, given.device)
-    photos, views = taken(row.views, given)
+    photos, views = taken(shown(row, given), given)
     say(f"{name}: {row.said}; {len(photos)} photos after {time.monotonic() - began:.0f} s")
     measure = MEASURES[row.trains]
     found, lines = measure(source, photos, views, recipe, given)
@@ -143,8 +145,18 @@ def one_row(name: str, given: argparse.Namespace) -> None:
     result = {"seed": given.seed, "place": given.place, "row": name, "photos": len(photos)}
     result |= {"settings": settings, **found, "seconds": time.monotonic() - began}
     say(json.dumps(found))
-    record(f"rows_{given.place}_{name}", result, given.out)
-    write_csv(given.out / f"rows_{given.place}_{name}.csv", lines)
+    record(called(name, given), result, given.out)
+    write_csv(given.out / f"{called(name, given)}.csv", lines)
+
+
+def called(name: str, given: argparse.Namespace) -> str:
+    """What a row's results are called."""
+    return f"chosen_{given.place}_{name}_s{given.seed}" if given.chosen else f"rows_{given.place}_{name}"
+
+
+def shown(row: Row, given: argparse.Namespace) -> str:
+    """The photos a row is measured on."""
+    return "fixed" if given.chosen else row.views
 
 
 def steps_of(row: Row, given: argparse.Namespace) -> int:
@@ -186,8 +198,8 @@ def make_recipe(row: Row, given: argparse.Namespace) -> Recipe:
         network, input=row.input, intensity=row.intensity, width_px=448, height_px=336, start=start
     )
     usual = TrainOptions(
-        schedule="budget", batch=given.batch, extractor_rate=3e-4, classifier_rate=3e-3, seed=given.seed,
-        validation_views=64 if given.small else 512,
+        schedule="budget", batch=given.batch, extractor_rate=row.rate, classifier_rate=3e-3, seed=given.seed,
+        validation_views=64 if given.small else 512, freeze_norm=row.freeze_norm,
     )  # fmt: skip
     pictures = given.batch // 2 if row.trains == "contrast" else given.batch  # its pictures come in pairs
     steps = steps_of(row, given)

@@ -29,6 +29,8 @@ class Row:
     beside: bool = False  # altitudes: other places have half of every batch
     intensity: str = "bytes"  # what spectra are taken of
     steps: int = 0  # of its own; 0: as many as all
+    rate: float = 3e-4  # of the extractor
+    freeze_norm: bool = False
 
 
 def altitude(said: str, **more) -> Row:
@@ -39,6 +41,28 @@ def place(said: str, **more) -> Row:
     return Row("place", said, **more)
 
 
+def without_contrast(said: str, steps: int, **more) -> Row:
+    """A trial whose spectra do not count contrast."""
+    told = f"altitude, contrast not counted, {said}, {steps} steps"
+    return altitude(told, start="other places", views="own", intensity="contrast", steps=steps, **more)
+
+
+CONTRAST_TRIALS: dict[str, Row] = {
+    "try-altitude-contrast": without_contrast("usual changes", 250),
+    "try-altitude-contrast-long": without_contrast("usual changes", 700),
+    "try-altitude-contrast-beside": without_contrast("usual changes, other places beside", 700, beside=True),
+    "try-altitude-wide-contrast": without_contrast("wide changes", 250, changes="wide"),
+    "try-altitude-wide-contrast-long": without_contrast("wide changes", 700, changes="wide"),
+    "try-altitude-wide-contrast-beside": without_contrast(
+        "wide changes, other places beside", 700, changes="wide", beside=True
+    ),
+    "try-altitude-wide-contrast-gentle": without_contrast(
+        "wide changes, a third of the rate", 250, changes="wide", rate=1e-4
+    ),
+    "try-altitude-wide-contrast-frozen": without_contrast(
+        "wide changes, statistics kept", 250, changes="wide", freeze_norm=True
+    ),
+}
 ROWS: dict[str, Row] = {
     "bins50": altitude("spectrum, bins of 50 m, ImageNet"),
     "bins25": altitude("bins of 25 m", bins=BinOptions(width_m=25.0)),
@@ -88,21 +112,7 @@ TRIALS: dict[str, Row] = {
         steps=700,
         beside=True,
     ),
-    "try-altitude-contrast": altitude(
-        "altitude, usual changes, 250 steps, contrast not counted",
-        start="other places",
-        views="own",
-        steps=250,
-        intensity="contrast",
-    ),
-    "try-altitude-wide-contrast": altitude(
-        "altitude, wide changes, 250 steps, contrast not counted",
-        start="other places",
-        changes="wide",
-        views="own",
-        steps=250,
-        intensity="contrast",
-    ),
+    **CONTRAST_TRIALS,
     "try-place-usual": place("places, usual changes", views="own"),
     "try-place-soft": place("places, changes of many places", changes="soft", views="own"),
     "try-place-hazy": place("places, more haze", changes="hazy", views="own"),

@@ -123,7 +123,11 @@ def altitude_scores(network, photos: list[np.ndarray], options: NetworkOptions, 
 
 def decoded(scores: np.ndarray, truth_m: np.ndarray, bins: AltitudeBins) -> dict[str, float]:
     """Mean error of the best class's middle (hard) and of the mean over all classes (soft)."""
-    named = {"hard": bins.centers_m[scores.argmax(1)], "soft": soft_m(scores, bins)}
+    return off_by({"hard": bins.centers_m[scores.argmax(1)], "soft": soft_m(scores, bins)}, truth_m)
+
+
+def off_by(named: dict[str, np.ndarray], truth_m: np.ndarray) -> dict[str, float]:
+    """How far altitudes are off, by the way they were told."""
     found = {}
     for way, altitude_m in named.items():
         off = np.abs(altitude_m - truth_m)

@@ -1,0 +1,43 @@
+"""The encoder of an embedder as a folder that other networks can begin with.
+
+python bench/encoder.py --embedder standard-place --like FOLDER --out FOLDER
+
+``--embedder`` is a shipped name or a safetensors file, ``--like`` a folder with ``config.json`` of the same
+encoder (ImageNet's). ``bench/published.py --place-weights`` and ``bench/rows.py --place-start`` take it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shutil
+from pathlib import Path
+
+from safetensors.torch import save_file
+
+from nadirfix.nn.embedder import Embedder
+from nadirfix.nn.start import start_embedder
+from nadirfix.nn.weights import load_encoder
+from nadirfix.options import load_recipe
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--embedder", required=True)
+    options.add_argument("--like", type=Path, required=True)
+    options.add_argument("--out", type=Path, required=True)
+    given = options.parse_args()
+    network = dataclasses.replace(
+        load_recipe("standard").place_network, encoder="resnet50-stage3", weights=str(given.like)
+    )
+    encoder, weights = load_encoder(network)
+    embedder = Embedder(encoder, network, weights)
+    start_embedder(embedder, given.embedder, weights)
+    given.out.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(given.like / "config.json", given.out / "config.json")
+    narrow = {k: v.half() if v.dim() > 1 else v for k, v in embedder.encoder.state_dict().items()}
+    save_file({k: v.contiguous() for k, v in narrow.items()}, given.out / "model.safetensors")
+
+
+if __name__ == "__main__":
+    main()

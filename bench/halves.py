@@ -1,0 +1,109 @@
+"""Settings for each half of a place, chosen by views of our own on the other half.
+
+python bench/halves.py --place mine --real DIR --rows DIR
+
+Prints two rows of ``bench/rows.py``: what photos of the western half are answered with (best on views of the
+eastern half) and what those of the eastern half are (best on the western). ``--real`` holds the textures,
+``--rows`` what the trials wrote. The fixed views are not looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+
+from nadirfix.nn.views import Views
+
+HALVES = ("west", "east")
+
+Lines = list[dict[str, str]]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--place", required=True)
+    options.add_argument("--real", type=Path, required=True)
+    options.add_argument("--rows", type=Path, required=True)
+    given = options.parse_args()
+    trials = read_trials(given.rows, given.place)
+    west = own_west(given.real, given.place, len(next(iter(trials.values()))))
+    errors = {name: errors_of(lines, west) for name, lines in trials.items()}
+    print(" ".join(chosen(errors)))
+
+
+def western(east_m: np.ndarray, bounds: tuple[float, float, float, float]) -> np.ndarray:
+    """Which views lie on the western half of the picture photos are taken of."""
+    return east_m < (bounds[0] + bounds[2]) / 2
+
+
+def own_west(real: Path, place: str, count: int) -> np.ndarray:
+    """Which of the trials' views lie in the west."""
+    from rows import OWN_ALTITUDES_M
+    from shots import own_views
+
+    from nadirfix.geo.texture import Texture
+    from nadirfix.nn.render import DeviceTexture
+    from nadirfix.options import load_recipe
+
+    texture = Texture.load(real / f"{place}_new.ntx")
+    source = DeviceTexture(texture, "cpu")
+    views: Views = own_views(source, load_recipe("paper"), OWN_ALTITUDES_M[place], count)
+    return western(views.east_m, texture.bounds)
+
+
+def read_trials(folder: Path, place: str) -> dict[str, Lines]:
+    """What every altitude trial of a place told of its photos."""
+    head = f"rows_{place}_"
+    found = {path.stem.removeprefix(head): read(path) for path in folder.glob(f"{head}try-altitude-*.csv")}
+    if not found:
+        raise SystemExit(f"{folder} has no {head}try-altitude-….csv: run bench/rows.py with such rows first")
+    if len({len(lines) for lines in found.values()}) > 1:
+        raise SystemExit(f"the trials of {place} in {folder} were not measured on the same photos")
+    return found
+
+
+def read(path: Path) -> Lines:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def errors_of(lines: Lines, west: np.ndarray) -> dict[str, float]:
+    """How far the best class is off in the mean, on either half."""
+    off = np.array([abs(float(line["hard_m"]) - float(line["altitude_m"])) for line in lines])
+    return {"west": float(off[west].mean()), "east": float(off[~west].mean())}
+
+
+def chosen(errors: dict[str, dict[str, float]]) -> tuple[str, str]:
+    """The rows photos of the west and of the east are answered with: each by the other half's views."""
+    return tuple(min(errors, key=lambda name: errors[name][other]) for other in ("east", "west"))
+
+
+def joined_m(paths: list[Path], west: np.ndarray, truth_m: np.ndarray) -> dict[str, np.ndarray]:
+    """What photos are told to be their altitude, each by the network of its half."""
+    halves = [read(path) for path in paths]
+    for path, lines in zip(paths, halves, strict=True):
+        known_m = np.array([float(line["altitude_m"]) for line in lines])
+        if known_m.shape != truth_m.shape or not np.allclose(known_m, truth_m, atol=0.01):
+            raise SystemExit(f"{path.name} tells of other photos than these")
+    told = {
+        way: [np.array([float(line[f"{way}_m"]) for line in lines]) for lines in halves]
+        for way in ("hard", "soft")
+    }
+    return {way: np.where(west, *values) for way, values in told.items()}
+
+
+def halves_said(paths: list[Path]) -> dict[str, dict]:
+    """How the network of each half was trained, from the results beside what it told."""
+    said = {}
+    for half, path in zip(HALVES, paths, strict=True):
+        result = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["results"]
+        said[half] = {key: result[key] for key in ("row", "seed", "settings", "altitude")}
+    return said
+
+
+if __name__ == "__main__":
+    main()
