@@ -1,10 +1,11 @@
-"""What grows where the fixed views look, as the map shows it: forest, or open ground.
+"""What grows where the fixed views look, and how much of a photo shows anything.
 
 python bench/cover.py --data DIR --place mine
 
 Forest is where more than half of the ground in the frame is green and rough on the map, by a rule that was
-fixed before anything was measured. The photos themselves are not looked at. Writes
-bench/results/cover_PLACE.csv and .json; the accuracy page splits its tables by them.
+fixed before anything was measured. Photos are rendered from a picture that has an end: what of a frame lies
+beyond it is black. What photos show is not looked at. Writes bench/results/cover_PLACE.csv and .json; the
+accuracy page splits its tables by them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ CAMERA = DEFAULT_CAMERA
 #: of brightness, in grey levels, over so many metres), as the map shows it at a metre a pixel.
 GREEN, ROUGH_LEVELS, ROUGH_M, FOREST_SHARE = 0.05, 8.0, 7, 0.5
 MAPS = {"mine": "mine_2020-01.tif", "town": "town_clear.tif", "desert": "desert.tif", "campus": "campus.tif"}
+PHOTOS = MAPS | {"mine": "mine_2020-06.tif", "town": "town_hazy.tif"}
+SMALL_PX = (64, 48)
 
 
 class Shown(Protocol):
@@ -46,15 +49,17 @@ def main() -> None:
     views = read_views(given.data / f"{given.place}_views.csv")
     with GeoMap.open(given.data / MAPS[given.place]) as ground:
         shares = [wooded_share(ground, view) for view in views]
+    with GeoMap.open(given.data / PHOTOS[given.place]) as pictured:
+        seen = [seen_share(pictured, view) for view in views]
     rule = {"green": GREEN, "rough_levels": ROUGH_LEVELS, "rough_m": ROUGH_M, "forest_share": FOREST_SHARE}
     counted = Counter(named(share) for share in shares)
     told = {"place": given.place, "views": len(views), "rule": rule, "seed": None, **counted}
     print(f"wrote {record(f'cover_{given.place}', told)}: {dict(counted)}")
     with (RESULTS / f"cover_{given.place}.csv").open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
-        out.writerow(["photo", "altitude_m", "wooded_share", "cover"])
-        rows = enumerate(zip(views, shares, strict=True))
-        out.writerows([i, f"{v.altitude_m:.1f}", f"{share:.3f}", named(share)] for i, (v, share) in rows)
+        out.writerow(["photo", "altitude_m", "wooded_share", "cover", "seen_share"])
+        for i, (view, wooded, shown) in enumerate(zip(views, shares, seen, strict=True)):
+            out.writerow([i, f"{view.altitude_m:.1f}", f"{wooded:.3f}", named(wooded), f"{shown:.3f}"])
 
 
 def cover(ground: Shown, truth: View) -> str:
@@ -77,6 +82,11 @@ def wooded_share(ground: Shown, truth: View) -> float:
     rough = np.sqrt(np.maximum(square - mean**2, 0))
     wooded = (green > GREEN) & (rough > ROUGH_LEVELS)
     return float(wooded[seen.valid > 0].mean())
+
+
+def seen_share(pictured: Shown, truth: View) -> float:
+    """How much of a photo lies within the picture it is rendered from."""
+    return float((pictured.render(truth, CAMERA, SMALL_PX).valid > 0).mean())
 
 
 if __name__ == "__main__":

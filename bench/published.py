@@ -228,12 +228,12 @@ def settings_of(given: argparse.Namespace) -> dict:
         kind: dataclasses.asdict(CHANGES[getattr(given, f"{kind}_changes")][kind])
         for kind in ("altitude", "place")
     }
-    start = Path(given.altitude_start).name
-    return {
-        **{name: getattr(given, name) for name in SETTINGS},
-        "start": given.start_said, "altitude_start": start, "changes": changes,
-        "beside": [path.stem for path in given.beside],
-    }  # fmt: skip
+    found = {name: getattr(given, name) for name in SETTINGS}
+    found |= {"start": given.start_said, "changes": changes}
+    if given.altitudes:  # their own results say how they came about
+        return {key: value for key, value in found.items() if not key.startswith("altitude_")}
+    beside = [path.stem for path in given.beside]
+    return found | {"altitude_start": Path(given.altitude_start).name, "beside": beside}
 
 
 def make_recipe(given: argparse.Namespace) -> Recipe:
