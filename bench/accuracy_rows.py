@@ -105,10 +105,10 @@ def trials() -> str:
         rows.append([PLACES[place], TRIED[row], one["photos"], off, *near])
     heads = ["other date, views of our own", "", "photos", "altitude off, best class / all"]
     heads += ["R@1 / R@5, true altitude", "WCE within 100 m"]
-    return f"""Changes that training views go through were chosen on views drawn with a seed of our own, each
-place by what was best on the *other* one, never on the fixed views. So the mine's headline learns altitudes
-with other places beside it and the town's with wide changes for 250 steps; places of both begin at an encoder
-of other places, and cells at the means of their views:
+    return f"""Changes that training views go through were chosen on views drawn with a seed of our own, never
+on the fixed views: at first each place by what was best on the *other* one (the town's headline: wide changes
+for 250 steps), then altitudes by what was best on the other *half* of the same place (400 photos; the mine's
+headline). Places of both begin at an encoder of other places, and cells at the means of their views:
 
 {table(heads, rows)}"""
 
