@@ -25,8 +25,8 @@ def by_halves() -> str:
 Photos are rendered from a picture that ends, and views of our own always lay within it; of the fixed views
 {edges("mine")} of 400 on the mine and {edges("town")} on the town reach beyond its edge and are black
 there. No network had seen that, and one that takes the contrast out divides by the contrast of a frame
-that is mostly that edge: on the town the choice that was best on our own views is the worst of all. It is a flaw of our
-measurement and of our training alike; drone photos have no such edge, rectified ones do.
+that is mostly that edge: on the town the choice that was best on our own views is the worst of all. It is a
+flaw of our measurement and of our training alike; drone photos have no such edge, rectified ones do.
 
 {table(heads, rows)}
 

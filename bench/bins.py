@@ -24,6 +24,7 @@ from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.altitude.fit import Looks, draw_views, fit_directions, scores_of
 from nadirfix.bundle import Bundle, parts
 from nadirfix.geo.texture import Texture
+from nadirfix.image.blank import without_blank
 from nadirfix.image.crop import network_frame
 from nadirfix.image.decode import decode
 from nadirfix.image.spectrum import log_spectrum
@@ -102,7 +103,7 @@ def of_photos(bundle: Bundle, network: NetworkOptions, manifest: Path, limit: in
     def look(i: int) -> np.ndarray:
         pixels = decode((manifest.parent / rows[i].photo).read_bytes(), max_pixels=10**9)
         frame = network_frame(pixels, bundle.camera, bundle.camera, **size)
-        return embed(log_spectrum(frame, network)[None])[0]
+        return embed(log_spectrum(without_blank(frame), network)[None])[0]
 
     found = in_order(look, range(len(rows)), workers=cores())
     return np.stack(list(found)), np.array([row.altitude_m for row in rows], np.float64)

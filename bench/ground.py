@@ -36,6 +36,7 @@ from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.geo.angle import turn_deg
 from nadirfix.geo.geomap import GeoMap
+from nadirfix.image.blank import without_blank
 from nadirfix.image.crop import canonical_crop, network_frame
 from nadirfix.image.decode import decode
 from nadirfix.image.spectrum import log_spectrum
@@ -242,7 +243,7 @@ def estimated(bundle: Bundle, pixels: np.ndarray) -> AltitudeEstimate:
     frame = network_frame(
         pixels, CAMERA, bundle.camera, width_px=settings.width_px, height_px=settings.height_px
     )
-    return bundle.bins.estimate(bundle.altitude_scores(log_spectrum(frame, settings)[None])[0])
+    return bundle.bins.estimate(bundle.altitude_scores(log_spectrum(without_blank(frame), settings)[None])[0])
 
 
 def cropped(bundle: Bundle, pixels: np.ndarray, altitude_m: float) -> np.ndarray:

@@ -19,6 +19,7 @@ import torch
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.altitude.train import altitude_input
+from nadirfix.image.blank import without_blank
 from nadirfix.image.crop import Canonical, canonical_crop, network_frame
 from nadirfix.nn.ground import Ground
 from nadirfix.nn.render import DeviceTexture
@@ -115,7 +116,7 @@ def half(device: str):
 def altitude_scores(network, photos: list[np.ndarray], options: NetworkOptions, recipe: Recipe, device: str):
     """The score of every altitude class for each photo."""
     camera, size = recipe.camera, {"width_px": options.width_px, "height_px": options.height_px}
-    frames = in_parallel(lambda photo: network_frame(photo, camera, camera, **size), photos)
+    frames = in_parallel(lambda photo: without_blank(network_frame(photo, camera, camera, **size)), photos)
     with half(device):
         scores = [network(altitude_input(x, options)).float() for x in batches(frames, device)]
     return torch.cat(scores).cpu().numpy()

@@ -14,6 +14,7 @@ from nadirfix.altitude.levels import likely_altitudes, seen_altitude
 from nadirfix.altitude.tagged import tagged_altitudes
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
+from nadirfix.image.blank import without_blank
 from nadirfix.image.crop import crop_window_px, network_frame, photo_gsd_m
 from nadirfix.image.decode import Fineness, Photo, decode
 from nadirfix.image.spectrum import log_spectrum
@@ -137,7 +138,8 @@ def estimate_height(shot: Shot, bundle: Bundle) -> Height:
 
 
 def _altitude_input(frame: NDArray[np.float32], settings: NetworkOptions) -> NDArray[np.float32]:
-    return log_spectrum(frame, settings) if settings.input == "spectrum" else planes(frame)
+    shown = without_blank(frame)
+    return log_spectrum(shown, settings) if settings.input == "spectrum" else planes(shown)
 
 
 def planes(picture: NDArray[np.float32]) -> NDArray[np.float32]:
