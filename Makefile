@@ -12,7 +12,7 @@ NPM := npm --prefix web --loglevel=error
 HELPERS := bench/record.py bench/plain.py bench/accuracy_tables.py \
   bench/accuracy_networks.py bench/accuracy_fixes.py bench/accuracy_cover.py \
   bench/accuracy_published.py bench/accuracy_halves.py bench/accuracy_rows.py bench/accuracy_unseen.py bench/rows_known.py \
-  bench/alike.py bench/beside.py bench/displaced.py bench/shots.py bench/trained.py bench/weigh.py \
+  bench/alike.py bench/beside.py bench/changes.py bench/displaced.py bench/shots.py bench/trained.py bench/weigh.py \
   bench/gpu_path.py bench/gpu_clock.py bench/gpu_decode.py bench/gpu_verify.py bench/gpu_look.py
 STUDIES := bench/apart.py bench/bins.py bench/build.py bench/cover.py bench/dates.py bench/described.py bench/eight_bits.py bench/encoder.py \
   bench/ground.py bench/halves.py bench/matcher.py bench/matcher_weigh.py bench/mend.py bench/mixed.py bench/places.py \

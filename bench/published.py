@@ -12,7 +12,6 @@ GPU. Needs no GDAL and no FAISS.
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
 import json
 import subprocess
@@ -23,35 +22,30 @@ from pathlib import Path
 import numpy as np
 import torch
 from beside import place_of, train_beside
+from changes import CHANGES
 from halves import halves_said, joined_m, western
-from places import ALTITUDE_CHANGES, PLACE_CHANGES
 from pretrain import teller
-from record import record
+from record import record, say, write_csv
 from safetensors.torch import save_file
-from shots import altitude_scores, decoded, embed_photos, kept_photos, off_by, pack, read_views, soft_m
+from shots import (
+    SHOWN_SHARE,
+    altitude_scores,
+    decoded,
+    embed_photos,
+    kept_photos,
+    off_by,
+    pack,
+    read_views,
+    soft_m,
+)  # fmt: skip
 from trained import describe_references, named_rightly, recalled, top_cells
 
 from nadirfix.altitude.train import train_altitude
 from nadirfix.geo.texture import Texture
 from nadirfix.nn.render import DeviceTexture
 from nadirfix.nn.views import Views
-from nadirfix.options import AugmentOptions, NetworkOptions, Recipe, TrainOptions, load_recipe
+from nadirfix.options import NetworkOptions, Recipe, TrainOptions, load_recipe
 from nadirfix.place.train import TrainedPlace, place_sampler, train_place
-
-#: What training views go through. Between the two dates of the town contrast differs by half, between those
-#: of the mine the finest detail by a third (bench/dates.py): "hazy" reaches so far, "wide" farther.
-CHANGES: dict[str, dict[str, AugmentOptions]] = {
-    "usual": {"altitude": ALTITUDE_CHANGES, "place": AugmentOptions()},
-    "soft": {"altitude": dataclasses.replace(ALTITUDE_CHANGES, soften_px=0.7), "place": PLACE_CHANGES},
-    "hazy": {
-        "altitude": dataclasses.replace(ALTITUDE_CHANGES, soften_px=0.4, haze=0.7),
-        "place": AugmentOptions(colour=0.4, haze=0.7, soften_px=0.6),
-    },
-    "wide": {
-        "altitude": dataclasses.replace(ALTITUDE_CHANGES, soften_px=1.0, haze=0.9, blur=0.6),
-        "place": dataclasses.replace(PLACE_CHANGES, haze=0.9),
-    },
-}
 
 
 def main() -> None:
@@ -257,7 +251,9 @@ def make_recipe(given: argparse.Namespace) -> Recipe:
         seed=given.seed,
         altitude_network=altitude,
         place_network=NetworkOptions(encoder=given.encoder, weights=given.place_weights or given.weights),
-        altitude_training=budget("altitude", given.altitude_rate, altitude_step_m=0.0),
+        altitude_training=budget(
+            "altitude", given.altitude_rate, altitude_step_m=0.0, valid_share=SHOWN_SHARE
+        ),
         place_training=budget("place", given.extractor_rate, steps_per_epoch=1, imprint_views=given.imprint),
     )
 
@@ -289,17 +285,6 @@ def told(report) -> dict[str, float]:
     speed = report.steps / max(report.seconds, 1e-9)
     spent = {"steps": report.steps, "training_s": report.seconds, "steps_per_s": round(speed, 2)}
     return {**spent, "loss": report.loss, **rest}
-
-
-def write_csv(path: Path, lines: list[dict]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        out = csv.DictWriter(file, list(lines[0]))
-        out.writeheader()
-        out.writerows({k: int(v) if isinstance(v, bool) else v for k, v in line.items()} for line in lines)
-
-
-def say(text: str) -> None:
-    print(text, flush=True)
 
 
 if __name__ == "__main__":

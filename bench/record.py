@@ -15,7 +15,7 @@ from typing import Any
 
 from nadirfix.output import atomic_file
 
-__all__ = ["commit", "machine", "networks_of", "record", "record_lines"]
+__all__ = ["commit", "machine", "networks_of", "record", "record_lines", "say", "write_csv"]
 
 RESULTS = Path(__file__).parent / "results"
 LIBRARIES = (
@@ -46,6 +46,17 @@ def record_lines(name: str, columns: Sequence[str], lines: Sequence[Mapping[str,
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(lines)
+
+
+def write_csv(path: Path, lines: list[dict]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.DictWriter(file, list(lines[0]))
+        out.writeheader()
+        out.writerows({k: int(v) if isinstance(v, bool) else v for k, v in line.items()} for line in lines)
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
 
 
 def networks_of(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:

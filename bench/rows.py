@@ -29,12 +29,23 @@ from pathlib import Path
 import numpy as np
 import torch
 from beside import other_places, train_beside
+from changes import CHANGES
 from places import MEASURED
 from pretrain import teller
-from published import CHANGES, say, told, write_csv
-from record import record
+from published import told
+from record import record, say, write_csv
 from rows_known import KNOWN, SETS, Row
-from shots import altitude_scores, decoded, embed_photos, kept_photos, own_views, pack, read_views, soft_m
+from shots import (
+    SHOWN_SHARE,
+    altitude_scores,
+    decoded,
+    embed_photos,
+    kept_photos,
+    own_views,
+    pack,
+    read_views,
+    soft_m,
+)  # fmt: skip
 from trained import describe_references, named_rightly, recalled, top_cells
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
@@ -208,7 +219,8 @@ def make_recipe(row: Row, given: argparse.Namespace) -> Recipe:
         paper, seed=given.seed, bins=row.bins, head=row.head, altitude_network=high, place_network=network,
         augment=CHANGES[row.changes]["altitude" if row.trains == "altitude" else "place"],
         altitude_training=dataclasses.replace(
-            usual, batch=altitude_batch(given), budget_steps=steps, altitude_step_m=0.0
+            usual, batch=altitude_batch(given), budget_steps=steps, altitude_step_m=0.0,
+            valid_share=SHOWN_SHARE,
         ),
         place_training=dataclasses.replace(usual, batch=pictures, **grouped),
     )  # fmt: skip

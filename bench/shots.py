@@ -32,6 +32,8 @@ from nadirfix.types import Candidates
 CHUNK = 128
 NEAR_M, WITHIN_M = 100.0, (100, 50, 25, 10)
 OWN_SEED = 4321
+#: Of a frame, so much must show something: in views of our own, and in those altitudes are learned from.
+SHOWN_SHARE = 0.8
 
 Row = dict[str, Any]
 
@@ -68,7 +70,7 @@ def own_views(source: DeviceTexture, recipe: Recipe, altitudes_m: tuple[float, f
         draw.uniform(west, east, many), draw.uniform(south, north, many), draw.uniform(*altitudes_m, many),
         draw.uniform(0, 360, many),
     )  # fmt: skip
-    fits = Ground(source.texture).valid_share(views, recipe.camera) >= SimulateOptions().valid_share
+    fits = Ground(source.texture).valid_share(views, recipe.camera) >= SHOWN_SHARE
     return views.take(np.flatnonzero(fits)[:count])
 
 
