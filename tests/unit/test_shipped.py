@@ -130,6 +130,29 @@ def test_a_build_with_them_never_loads_torch(tmp_path: Path, base: str) -> None:
     assert (said["described"]["sheets"] is not None) == (base == "standard")
 
 
+def test_an_embedder_of_one_s_own_gets_its_classes_from_the_map(tmp_path: Path) -> None:
+    """It learned elsewhere and brings no classes: those it would start to learn with say nothing."""
+    pytest.importorskip("torch")
+    from nadirfix.offline import build_bundle
+    from nadirfix.options import load_recipe
+    from tests.bundles import write_ground
+
+    given = files("nadirfix.weights") / "tiny-altitude.safetensors"
+    (tmp_path / "mine.safetensors").write_bytes(given.read_bytes())
+    (tmp_path / "r.toml").write_text(
+        f'{FEW}[altitude_network]\nstart = "{tmp_path / "mine.safetensors"}"\n', encoding="utf-8"
+    )
+    (tmp_path / "shipped.toml").write_text(FEW, encoding="utf-8")
+    write_ground(tmp_path / "map.tif")
+    rows = []
+    for name in ("r", "shipped"):
+        recipe = load_recipe(str(tmp_path / f"{name}.toml"))
+        bundle = build_bundle(tmp_path / "map.tif", tmp_path / f"{name}.nadir", recipe=recipe)
+        assert bundle.manifest["networks"]["altitude"]["fitted"]["views"] == 40
+        rows.append(bundle.altitude_classes)
+    assert np.corrcoef(rows[0].ravel(), rows[1].ravel())[0, 1] > 0.95  # the same embedder, another file
+
+
 SMALL = NetworkOptions(width_px=64, height_px=64, encoder="small", weights="random", aggregator="gem")
 
 

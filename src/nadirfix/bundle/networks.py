@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from nadirfix.altitude.bins import AltitudeBins
-from nadirfix.altitude.model import build_altitude_network
+from nadirfix.altitude.model import AltitudeNetwork, build_altitude_network
 from nadirfix.altitude.train import train_altitude
 from nadirfix.bundle import parts
 from nadirfix.bundle.describe import save_array
@@ -20,6 +20,7 @@ from nadirfix.bundle.halve import store_half
 from nadirfix.bundle.recipes import portable_name
 from nadirfix.bundle.shipped import (
     Surroundings,
+    fit_altitude,
     learns,
     put_altitude,
     put_place,
@@ -63,21 +64,28 @@ class Networks:
         return self.work.note("place.json") or self._make_place(order)
 
     def _make_altitude(self) -> dict[str, Any]:
-        options, report = self.recipe.altitude_network, None
-        learned = self.train and learns(self.recipe.altitude_training)
-        if not learned and (shipped := shipped_altitude(self.recipe)):
-            return put_altitude(shipped, self.ground)
-        if learned:
+        options = self.recipe.altitude_network
+        if self.train and learns(self.recipe.altitude_training):
             done = train_altitude(self.texture, self.recipe, **self._training("altitude"))
-            network, record, report = done.network, done.record, done.report
-            _save_weights(network, self.work.part(parts.ALTITUDE_WEIGHTS))
-        else:
-            bins = AltitudeBins.from_options(self.recipe.bins)
-            network, record = build_altitude_network(options, bins, seed=self.recipe.seed)
+            _save_weights(done.network, self.work.part(parts.ALTITUDE_WEIGHTS))
+            return self._with_classes(done.network, network_facts(options, done.record, done.report))
+        if shipped := shipped_altitude(self.recipe):
+            return put_altitude(shipped, self.ground)
+        bins = AltitudeBins.from_options(self.recipe.bins)
+        network, record = build_altitude_network(options, bins, seed=self.recipe.seed)
+        facts = network_facts(options, record, None)
+        if not options.start:
+            return self._with_classes(network, facts)
+        # An embedder that learned elsewhere brings no classes.
+        _export(network.embedder, self.work.part(parts.ALTITUDE), options)
+        return self.work.write_note("altitude.json", {**facts, **fit_altitude(self.ground)})
+
+    def _with_classes(self, network: AltitudeNetwork, facts: dict[str, Any]) -> dict[str, Any]:
+        """Write a network that names classes by itself."""
+        options = self.recipe.altitude_network
         _export(network, self.work.part(parts.ALTITUDE), options)
         sharp_m = sharp_altitude_m(self.texture, self.recipe.camera, options.width_px)
-        said = {**network_facts(options, record, report), "sharp_altitude_m": sharp_m}
-        return self.work.write_note("altitude.json", said)
+        return self.work.write_note("altitude.json", {**facts, "sharp_altitude_m": sharp_m})
 
     def _make_place(self, order: ClassOrder) -> dict[str, Any]:
         options, report = self.recipe.place_network, None

@@ -24,6 +24,7 @@ from nadirfix.runtime.shipped import ShippedNetwork, shipped_network
 __all__ = [
     "ShippedNetworks",
     "Surroundings",
+    "fit_altitude",
     "learns",
     "put_altitude",
     "put_place",
@@ -77,8 +78,13 @@ def shipped_place(recipe: Recipe) -> ShippedNetwork | None:
 
 def put_altitude(network: ShippedNetwork, ground: Surroundings) -> dict[str, Any]:
     """Write a shipped altitude network into the bundle, and fit the classes it comes without."""
+    _put(network, ground.work, parts.ALTITUDE)
+    return ground.work.write_note("altitude.json", {**network.about, **fit_altitude(ground)})
+
+
+def fit_altitude(ground: Surroundings) -> dict[str, Any]:
+    """Fit classes to the map for an embedder that is in its place already; how that went."""
     work, recipe = ground.work, ground.recipe
-    _put(network, work, parts.ALTITUDE)
     put_in_eight_bits(parts.ALTITUDE, lambda: altitude_examples(ground, recipe), recipe, work)
     fitted = fit_classes(
         ground.texture,
@@ -91,8 +97,7 @@ def put_altitude(network: ShippedNetwork, ground: Surroundings) -> dict[str, Any
     )
     save_array(work.part(parts.ALTITUDE_CLASSES), fitted.rows)
     sharp_m = sharp_altitude_m(ground.texture, recipe.camera, recipe.altitude_network.width_px)
-    about = {**network.about, "fitted": fitted.about, "sharp_altitude_m": sharp_m}
-    return work.write_note("altitude.json", about)
+    return {"fitted": fitted.about, "sharp_altitude_m": sharp_m}
 
 
 def put_place(network: ShippedNetwork, work: Work) -> dict[str, Any]:
