@@ -15,7 +15,7 @@ HELPERS := bench/record.py bench/plain.py bench/accuracy_tables.py \
   bench/alike.py bench/beside.py bench/changes.py bench/displaced.py bench/shots.py bench/trained.py bench/weigh.py \
   bench/gpu_path.py bench/gpu_clock.py bench/gpu_decode.py bench/gpu_verify.py bench/gpu_look.py
 STUDIES := bench/apart.py bench/bins.py bench/build.py bench/cover.py bench/dates.py bench/described.py bench/eight_bits.py bench/encoder.py \
-  bench/ground.py bench/halves.py bench/matcher.py bench/matcher_weigh.py bench/mend.py bench/mixed.py bench/places.py \
+  bench/ground.py bench/halves.py bench/headline.py bench/matcher.py bench/matcher_weigh.py bench/mend.py bench/mixed.py bench/places.py \
   bench/pretrain.py bench/published.py bench/rows.py bench/ship.py bench/stages.py bench/stored.py \
   bench/worlds.py
 PAGES := bench/accuracy.py

@@ -1,0 +1,116 @@
+"""The published method on one place, from trials to three seeds on the fixed views, in one command.
+
+python bench/headline.py --place mine --real DIR --views DIR --weights FOLDER --altitude-start FILE
+    --place-start FOLDER --out DIR
+
+Altitude settings are tried on views of our own (``rows.py``), chosen for each half of the place by the other
+(``halves.py``), trained with every seed and measured on the fixed views (``rows.py --chosen``); then places
+are trained and found with those altitudes (``published.py``). What is there already is not done again, so that
+a run that was cut off goes on. ``--real``, ``--views`` and the starts are as in rows.py. Needs no GDAL and no
+FAISS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from record import say
+from rows_known import CONTRAST_TRIALS
+
+HERE = Path(__file__).parent
+TRIED = ("try-altitude-usual", "try-altitude-wide", "try-altitude-beside", *CONTRAST_TRIALS)
+PLACE_STEPS = {"mine": 1200, "town": 2500}
+SEEDS = (0, 1, 2)
+
+Words = list[object]
+
+
+def main() -> None:
+    given = arguments()
+    given.out.mkdir(parents=True, exist_ok=True)
+    todo = [name for name in given.trials if not (given.out / f"rows_{given.place}_{name}.json").exists()]
+    if todo:
+        run([("rows.py", *rows(given, todo), "--limit", given.own)])
+    west, east = chosen(given)
+    say(f"photos of the west by {west}, of the east by {east}")
+    wanted = [(name, seed) for name in dict.fromkeys((west, east)) for seed in SEEDS]
+    run(measured(given, *one) for one in wanted if not told(given, *one).exists())
+    ends = {seed: given.out / f"published_{given.place}_s{seed}.json" for seed in SEEDS}
+    run(published(given, seed, west, east) for seed, end in ends.items() if not end.exists())
+
+
+def arguments() -> argparse.Namespace:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--place", choices=list(PLACE_STEPS), required=True)
+    for name in ("--real", "--views", "--out", "--weights", "--altitude-start", "--place-start"):
+        options.add_argument(name, type=Path, required=True)
+    options.add_argument("--trials", nargs="+", default=TRIED, help="rows to choose from")
+    options.add_argument("--own", type=int, default=400, help="views of our own to choose by")
+    options.add_argument("--limit", type=int, default=0, help="only so many fixed views")
+    options.add_argument("--place-steps", type=int, default=0, help="other than usual")
+    options.add_argument("--small", action="store_true", help="small networks: to try this command")
+    return options.parse_args()
+
+
+def rows(given: argparse.Namespace, names: list[str]) -> Words:
+    """The words of rows.py for these rows."""
+    where = ["--real", given.real, "--views", given.views, "--weights", given.weights, "--out", given.out]
+    where += ["--cache", given.out / "photos", "--altitude-start", given.altitude_start]
+    budget = ["--altitude-steps", 2, "--batch", 16] if given.small else ["--altitude-steps", 250]
+    budget += [] if given.small else ["--altitude-batch", 64]
+    return ["--place", given.place, *where, *budget, *small(given, "--small"), "--rows", *names]
+
+
+def small(given: argparse.Namespace, *words: object) -> Words:
+    """Words that are said only to try the command."""
+    return list(words) if given.small else []
+
+
+def chosen(given: argparse.Namespace) -> tuple[str, str]:
+    """The rows that photos of either half are answered with."""
+    words = ["--place", given.place, "--real", given.real, "--rows", given.out]
+    command = [sys.executable, str(HERE / "halves.py"), *map(str, words)]
+    west, east = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return west, east
+
+
+def told(given: argparse.Namespace, name: str, seed: int) -> Path:
+    """What a chosen row told of the fixed photos."""
+    return given.out / f"chosen_{given.place}_{name}_s{seed}.csv"
+
+
+def measured(given: argparse.Namespace, name: str, seed: int) -> Words:
+    """The command that trains a chosen row with a seed and measures it on the fixed views."""
+    return ["rows.py", *rows(given, [name]), "--chosen", "--seed", seed, "--limit", given.limit]
+
+
+def published(given: argparse.Namespace, seed: int, west: str, east: str) -> Words:
+    """The command that trains and finds places with these altitudes."""
+    old, new = (given.real / f"{given.place}_{date}.ntx" for date in ("old", "new"))
+    where = ["--map", old, "--photos", new, "--views", given.views / f"{given.place}_views.csv"]
+    where += ["--out", given.out, "--cache", given.out / "photos", "--limit", given.limit]
+    start = ["--weights", given.weights, "--place-weights", given.place_start]
+    start += ["--start-said", given.place_start.name, "--imprint", 6]
+    if given.small:
+        start = ["--encoder", "small", "--weights", "random", "--batch", 16, "--held-out", 64]
+    steps = given.place_steps or PLACE_STEPS[given.place]
+    rest = ["--place-steps", steps, "--seed", seed, "--name", f"{given.place}_s{seed}"]
+    answers = ["--altitudes", told(given, west, seed), told(given, east, seed)]
+    return ["published.py", *where, *start, *rest, *answers]
+
+
+def run(commands: Iterable[Iterable[object]]) -> None:
+    """All at once; one that fails does not stop the others, and is told at the end."""
+    lines = [[sys.executable, str(HERE / str(first)), *map(str, rest)] for first, *rest in commands]
+    running = [subprocess.Popen(line) for line in lines]
+    failed = [" ".join(line) for line, process in zip(lines, running, strict=True) if process.wait()]
+    if failed:
+        raise SystemExit("\n".join(["failed:", *failed]))
+
+
+if __name__ == "__main__":
+    main()
