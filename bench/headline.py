@@ -5,9 +5,9 @@ python bench/headline.py --place mine --real DIR --views DIR --weights FOLDER --
 
 Altitude settings are tried on views of our own (``rows.py``), chosen for each half of the place by the other
 (``halves.py``), trained with every seed and measured on the fixed views (``rows.py --chosen``); then places
-are trained and found with those altitudes (``published.py``). What is there already is not done again, so that
-a run that was cut off goes on. ``--real``, ``--views`` and the starts are as in rows.py. Needs no GDAL and no
-FAISS.
+are trained and found with those altitudes (``published.py``). What is there already is not done again, so
+that a run that was cut off goes on. ``--real``, ``--views`` and the starts are as in rows.py. Needs no GDAL
+and no FAISS.
 """
 
 from __future__ import annotations
