@@ -94,8 +94,9 @@ def settings(told: dict[str, list[Result]]) -> str:
 
 Settings (`bench/published.py`) were never chosen on these photos. The mine's altitudes, first row, are told
 with settings that were best in trials (below) on views of our own of the *other half* of the mine
-(`bench/halves.py`); everything else by what was best on the other *place*. For altitudes the other place
-is a poor guide: what is best on one pair of dates is not on the other."""
+(`bench/halves.py`), and its places begin at the encoder that ships, which no trial had; everything else by
+what was best on the other *place*. For altitudes the other place is a poor guide: what is best on one pair
+of dates is not on the other."""
 
 
 def altitude_settings(run: Result) -> Result:
@@ -206,9 +207,15 @@ def searches(told: dict[str, list[Result]]) -> str:
 def sources() -> str:
     said = []
     for place in PLACES:
-        seeds = " --seed 0 1 2" if len(names(place)) > 1 else ""
-        said.append(source(names(place)[0], f"bench/published.py --name {place}{seeds} …"))
+        said.append(source(names(place)[0], f"bench/published.py --name {place}{given(place)} …"))
     return " ".join(said)
+
+
+def given(place: str) -> str:
+    """How the seeds of a place were run: all at once, or each with altitudes told before."""
+    if "halves" in runs(place)[0]["altitude_spectrum"]:
+        return "_s0 --seed 0 --altitudes WEST EAST"
+    return " --seed 0 1 2" if len(names(place)) > 1 else ""
 
 
 def older() -> str:

@@ -28,9 +28,10 @@ def main() -> None:
     options.add_argument("--place", required=True)
     options.add_argument("--real", type=Path, required=True)
     options.add_argument("--rows", type=Path, required=True)
+    options.add_argument("--only", nargs="+", help="trials to choose from; all that are there")
     given = options.parse_args()
-    trials = read_trials(given.rows, given.place)
-    west = own_west(given.real, given.place, len(next(iter(trials.values()))))
+    trials = read_trials(given.rows, given.place, given.only)
+    west = own_west(given.real, given.place, trials)
     errors = {name: errors_of(lines, west) for name, lines in trials.items()}
     print(" ".join(chosen(errors)))
 
@@ -40,8 +41,8 @@ def western(east_m: np.ndarray, bounds: tuple[float, float, float, float]) -> np
     return east_m < (bounds[0] + bounds[2]) / 2
 
 
-def own_west(real: Path, place: str, count: int) -> np.ndarray:
-    """Which of the trials' views lie in the west."""
+def own_west(real: Path, place: str, trials: dict[str, Lines]) -> np.ndarray:
+    """Which of the trials' views lie in the west; they are drawn again, and must be the same."""
     from rows import OWN_ALTITUDES_M
     from shots import own_views
 
@@ -51,14 +52,25 @@ def own_west(real: Path, place: str, count: int) -> np.ndarray:
 
     texture = Texture.load(real / f"{place}_new.ntx")
     source = DeviceTexture(texture, "cpu")
+    count = len(next(iter(trials.values())))
     views: Views = own_views(source, load_recipe("paper"), OWN_ALTITUDES_M[place], count)
+    for name, lines in trials.items():
+        check_same(lines, views.altitude_m, name)
     return western(views.east_m, texture.bounds)
 
 
-def read_trials(folder: Path, place: str) -> dict[str, Lines]:
-    """What every altitude trial of a place told of its photos."""
+def check_same(lines: Lines, truth_m: np.ndarray, name: str) -> None:
+    """Lines of other photos must not be taken for these."""
+    known_m = np.array([float(line["altitude_m"]) for line in lines])
+    if known_m.shape != truth_m.shape or not np.allclose(known_m, truth_m, atol=0.01):
+        raise SystemExit(f"{name} tells of other photos than these")
+
+
+def read_trials(folder: Path, place: str, only: list[str] | None = None) -> dict[str, Lines]:
+    """What altitude trials of a place told of its photos."""
     head = f"rows_{place}_"
     found = {path.stem.removeprefix(head): read(path) for path in folder.glob(f"{head}try-altitude-*.csv")}
+    found = {name: lines for name, lines in found.items() if not only or name in only}
     if not found:
         raise SystemExit(f"{folder} has no {head}try-altitude-….csv: run bench/rows.py with such rows first")
     if len({len(lines) for lines in found.values()}) > 1:
@@ -86,9 +98,7 @@ def joined_m(paths: list[Path], west: np.ndarray, truth_m: np.ndarray) -> dict[s
     """What photos are told to be their altitude, each by the network of its half."""
     halves = [read(path) for path in paths]
     for path, lines in zip(paths, halves, strict=True):
-        known_m = np.array([float(line["altitude_m"]) for line in lines])
-        if known_m.shape != truth_m.shape or not np.allclose(known_m, truth_m, atol=0.01):
-            raise SystemExit(f"{path.name} tells of other photos than these")
+        check_same(lines, truth_m, path.name)
     told = {
         way: [np.array([float(line[f"{way}_m"]) for line in lines]) for lines in halves]
         for way in ("hard", "soft")

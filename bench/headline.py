@@ -13,6 +13,7 @@ and no FAISS.
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -31,16 +32,27 @@ Words = list[object]
 
 def main() -> None:
     given = arguments()
-    given.out.mkdir(parents=True, exist_ok=True)
+    begin(given)
     todo = [name for name in given.trials if not (given.out / f"rows_{given.place}_{name}.json").exists()]
     if todo:
-        run([("rows.py", *rows(given, todo), "--limit", given.own)])
+        run([["rows.py", *rows(given, todo), "--limit", given.own]])
     west, east = chosen(given)
     say(f"photos of the west by {west}, of the east by {east}")
-    wanted = [(name, seed) for name in dict.fromkeys((west, east)) for seed in SEEDS]
-    run(measured(given, *one) for one in wanted if not told(given, *one).exists())
+    wanted = {seed: [n for n in dict.fromkeys((west, east)) if not done(given, n, seed)] for seed in SEEDS}
+    run([measured(given, [west], 0, "--take")])  # once for all
+    run(measured(given, names, seed) for seed, names in wanted.items() if names)
     ends = {seed: given.out / f"published_{given.place}_s{seed}.json" for seed in SEEDS}
     run(published(given, seed, west, east) for seed, end in ends.items() if not end.exists())
+
+
+def begin(given: argparse.Namespace) -> None:
+    """A folder for these settings; one that was begun with others is refused."""
+    kept = {key: str(value) for key, value in sorted(vars(given).items()) if key != "out"}
+    text, note = json.dumps(kept, indent=1), given.out / "headline.json"
+    if note.exists() and note.read_text(encoding="utf-8") != text:
+        raise SystemExit(f"{given.out} was begun with other settings ({note.name}): take another folder")
+    given.out.mkdir(parents=True, exist_ok=True)
+    note.write_text(text, encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -72,9 +84,9 @@ def small(given: argparse.Namespace, *words: object) -> Words:
 
 def chosen(given: argparse.Namespace) -> tuple[str, str]:
     """The rows that photos of either half are answered with."""
-    words = ["--place", given.place, "--real", given.real, "--rows", given.out]
+    words = ["--place", given.place, "--real", given.real, "--rows", given.out, "--only", *given.trials]
     command = [sys.executable, str(HERE / "halves.py"), *map(str, words)]
-    west, east = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    west, east = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
     return west, east
 
 
@@ -83,9 +95,14 @@ def told(given: argparse.Namespace, name: str, seed: int) -> Path:
     return given.out / f"chosen_{given.place}_{name}_s{seed}.csv"
 
 
-def measured(given: argparse.Namespace, name: str, seed: int) -> Words:
-    """The command that trains a chosen row with a seed and measures it on the fixed views."""
-    return ["rows.py", *rows(given, [name]), "--chosen", "--seed", seed, "--limit", given.limit]
+def done(given: argparse.Namespace, name: str, seed: int) -> bool:
+    return told(given, name, seed).with_suffix(".json").exists()
+
+
+def measured(given: argparse.Namespace, names: list[str], seed: int, *more: str) -> Words:
+    """The command that trains chosen rows with a seed and measures them on the fixed views."""
+    kept = ["--pack", given.out / f"chosen_s{seed}.tgz"]
+    return ["rows.py", *rows(given, names), "--chosen", "--seed", seed, "--limit", given.limit, *kept, *more]
 
 
 def published(given: argparse.Namespace, seed: int, west: str, east: str) -> Words:

@@ -74,8 +74,8 @@ def main() -> None:
     results["seconds"] = time.monotonic() - began
     if given.keep:
         keep(given, "place", place.network)
-    record(f"published_{given.name}", results, given.out)
     write_csv(given.out / f"published_{given.name}.csv", lines)
+    record(f"published_{given.name}", results, given.out)  # last: whose result is there, is done
 
 
 def told_before(given: argparse.Namespace, views: Views) -> tuple[dict, dict] | None:
@@ -203,6 +203,8 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--seed", type=int, nargs="+", default=[0])
     given = options.parse_args()
     own = [path.name for path in given.beside if place_of(path) == place_of(given.map)]
+    if given.altitudes and len(given.seed) > 1:
+        options.error("--altitudes are of one seed: give one --seed with them")
     if own:
         options.error(f"--beside must show other places than the map; leave out {', '.join(own)}")
     return given
@@ -225,6 +227,7 @@ def settings_of(given: argparse.Namespace) -> dict:
     found = {name: getattr(given, name) for name in SETTINGS}
     found |= {"start": given.start_said, "changes": changes}
     if given.altitudes:  # their own results say how they came about
+        del changes["altitude"], found["intensity"]
         return {key: value for key, value in found.items() if not key.startswith("altitude_")}
     beside = [path.stem for path in given.beside]
     return found | {"altitude_start": Path(given.altitude_start).name, "beside": beside}

@@ -49,7 +49,7 @@ def record_lines(name: str, columns: Sequence[str], lines: Sequence[Mapping[str,
 
 
 def write_csv(path: Path, lines: list[dict]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with atomic_file(path) as scratch, scratch.open("w", newline="", encoding="utf-8") as file:
         out = csv.DictWriter(file, list(lines[0]))
         out.writeheader()
         out.writerows({k: int(v) if isinstance(v, bool) else v for k, v in line.items()} for line in lines)

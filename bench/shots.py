@@ -7,6 +7,7 @@ network, cropped to the canonical scale for the place network.
 from __future__ import annotations
 
 import csv
+import hashlib
 import os
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
@@ -54,7 +55,8 @@ def kept_photos(
     """The photos of these views, taken once: whoever comes after reads them from the cache."""
     if cache is None:
         return take_photos(source, views, recipe)
-    path = cache / f"{name}-{len(views)}.npy"
+    which = np.concatenate([getattr(views, field) for field in Views.__slots__])
+    path = cache / f"{name}-{len(views)}-{hashlib.sha256(which.tobytes()).hexdigest()[:8]}.npy"
     if not path.exists():
         with atomic_file(path) as scratch, scratch.open("wb") as file:
             np.save(file, np.stack(take_photos(source, views, recipe)))
