@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("torch")
 sys.path.append(str(Path(__file__).parents[2] / "bench"))
 
-import headline  # noqa: E402
-from halves import chosen, errors_of, joined_m, read_trials, western  # noqa: E402
+import headline
+from halves import chosen, errors_of, joined_m, read_trials, western
 
 WEST = np.array([True, True, False, False])
 TRUE_M = np.array([100.0, 200.0, 300.0, 400.0])
