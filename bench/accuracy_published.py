@@ -5,10 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 
-from accuracy_halves import by_halves
+from accuracy_halves import SEEDS, by_halves
 from accuracy_tables import Result, has, percent, result, source, table, verdict
 
-SEEDS = range(3)
 PLACES = ("mine", "town")
 #: Runs of before, by how they are called after their place.
 OTHERS = {

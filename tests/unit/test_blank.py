@@ -1,12 +1,17 @@
 """Photos with black edges, as rectifying leaves them, are seen as training views beyond the map are."""
 
+from types import SimpleNamespace
+
 import cv2
 import numpy as np
 import pytest
 
+from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.camera import Camera
 from nadirfix.image.blank import without_blank
 from nadirfix.image.spectrum import log_spectrum
-from nadirfix.options import NetworkOptions
+from nadirfix.options import BinOptions, NetworkOptions
+from nadirfix.shot import estimate_height
 
 WIDE, HIGH = 112, 84
 
@@ -42,6 +47,21 @@ def test_the_spectrum_hardly_knows_that_something_was_cut_off() -> None:
     clean, with_black, filled = (log_spectrum(p, network) for p in (whole, black, without_blank(black)))
     off, off_black = (float(np.median(found - clean)) for found in (filled, with_black))
     assert abs(off) < 0.25 * abs(off_black), (off, off_black)
+
+
+def test_the_altitude_is_told_without_black_edges() -> None:
+    """What ``locate`` shows the network of a photo with black edges is what it shows of the filled one."""
+    camera, shown = Camera(WIDE, HIGH, 80.0, 80.0), []
+    network = NetworkOptions(input="spectrum", width_px=WIDE, height_px=HIGH)
+    bins = AltitudeBins.from_options(BinOptions())
+    bundle = SimpleNamespace(
+        recipe=SimpleNamespace(altitude_network=network), camera=camera, bins=bins,
+        altitude_scores=lambda inputs: shown.append(inputs[0]) or np.zeros((1, len(bins)), np.float32),
+    )  # fmt: skip
+    black = cut_off(ground())[0].astype(np.uint8)
+    estimate_height(SimpleNamespace(pixels=black, camera=camera), bundle)
+    wanted = log_spectrum(without_blank(black.astype(np.float32)), network)
+    assert np.allclose(shown[0], wanted, atol=1e-3)
 
 
 def test_a_photo_without_black_edges_stays_as_it_is() -> None:
