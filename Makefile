@@ -17,7 +17,7 @@ HELPERS := bench/record.py bench/plain.py bench/accuracy_tables.py \
 STUDIES := bench/apart.py bench/bins.py bench/build.py bench/cover.py bench/dates.py bench/described.py bench/eight_bits.py bench/encoder.py \
   bench/ground.py bench/halves.py bench/headline.py bench/matcher.py bench/matcher_weigh.py bench/mend.py bench/mixed.py bench/places.py \
   bench/pretrain.py bench/published.py bench/rows.py bench/ship.py bench/stages.py bench/stored.py \
-  bench/worlds.py
+  bench/taught.py bench/worlds.py
 PAGES := bench/accuracy.py
 BENCHES := $(filter-out $(HELPERS) $(STUDIES) $(PAGES),$(wildcard bench/*.py)) $(PAGES)
 

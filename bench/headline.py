@@ -64,6 +64,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--own", type=int, default=400, help="views of our own to choose by")
     options.add_argument("--limit", type=int, default=0, help="only so many fixed views")
     options.add_argument("--place-steps", type=int, default=0, help="other than usual")
+    options.add_argument("--keep", action="store_true", help="write the trained place networks, too")
     options.add_argument("--small", action="store_true", help="small networks: to try this command")
     return options.parse_args()
 
@@ -117,7 +118,7 @@ def published(given: argparse.Namespace, seed: int, west: str, east: str) -> Wor
     steps = given.place_steps or PLACE_STEPS[given.place]
     rest = ["--place-steps", steps, "--seed", seed, "--name", f"{given.place}_s{seed}"]
     answers = ["--altitudes", told(given, west, seed), told(given, east, seed)]
-    return ["published.py", *where, *start, *rest, *answers]
+    return ["published.py", *where, *start, *rest, *answers, *(["--keep"] if given.keep else [])]
 
 
 def run(commands: Iterable[Iterable[object]]) -> None:
