@@ -76,7 +76,7 @@ def take_photos(path: Path) -> list[bytes]:
 
 
 def build(folder: Path, name: str) -> Bundle:
-    """A bundle with the recipe's networks, untrained, and one reference in twelve: they take longest."""
+    """A bundle with the recipe's networks, untrained; few references and views to fit to."""
     target = folder / f"{name}.nadir"
     return build_bundle(folder / "world" / "old.tif", target, recipe=at_random(RECIPES[name]), train=False)
 
@@ -87,7 +87,8 @@ def at_random(recipe: Recipe) -> Recipe:
         for field in ("altitude_network", "place_network")
     }
     few = dataclasses.replace(recipe.references, stride_m=130.0, headings=4)
-    return dataclasses.replace(recipe, references=few, **networks)
+    fit = dataclasses.replace(recipe.fit, views=60)
+    return dataclasses.replace(recipe, references=few, fit=fit, **networks)
 
 
 def measure(

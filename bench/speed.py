@@ -25,7 +25,9 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -48,7 +50,7 @@ from nadirfix.manifest import read_views
 from nadirfix.nn.embedder import Embedder
 from nadirfix.offline import build_bundle
 from nadirfix.online import locate, open_parts
-from nadirfix.options import RECIPES, LocateOptions, QuantiseOptions, Recipe
+from nadirfix.options import RECIPES, LocateOptions, QuantiseOptions, Recipe, TrainOptions
 from nadirfix.place.model import build_place_network
 from nadirfix.runtime.load import load_way
 from nadirfix.runtime.ways import Way
@@ -60,6 +62,7 @@ SIDE_M, GSD_M = 1800.0, 0.6
 PUBLISHED_FPS = 13.3
 #: Recipes with the networks of the publication, or nearly.
 PUBLISHED = ("paper", "stage3")
+NO_TRAINING = TrainOptions(schedule="budget")
 #: Stages of the published line; decoding and weighting are not in it.
 STAGES = {
     "altitude": ("altitude",),
@@ -201,29 +204,44 @@ def one_recipe(name: str, folder: Path, photos: list[bytes], given: argparse.Nam
 def both_paths(name: str, folder: Path, given: argparse.Namespace) -> tuple[Bundle, Straightforward]:
     """A bundle and the straightforward path over the same two networks, in single precision as stored."""
     recipe = with_start(recipe_called(name), given)
-    made: dict[str, torch.nn.Module] = {}
     target, world = folder / f"{name}.nadir", maps(folder, given)[0]
-    before = networks.build_altitude_network, networks.build_place_network
     if name in PUBLISHED:
         rough = Bundle.load(
             build_bundle(world, folder / "rough.nadir", recipe=without_networks(recipe), resume=True).path
         )
         made = settled(recipe, rough, given) | trained(recipe, rough, given)
-        networks.build_altitude_network = ready(made, "altitude")
-        networks.build_place_network = ready(made, "place")
-    try:
+        bundle = built_with(made, recipe, world, target)
+    else:
         bundle = build_bundle(world, target, recipe=recipe, resume=True)
-    finally:
-        networks.build_altitude_network, networks.build_place_network = before
-    if name not in PUBLISHED:
-        bins = AltitudeBins.from_options(recipe.bins)
-        altitude, _ = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
-        made["altitude"] = altitude.embedder
-        made["place"], _ = build_place_network(
-            recipe.place_network, recipe.head, bundle.order, seed=recipe.seed
-        )
+        made = as_they_start(recipe, bundle)
     place = made["place"].embedder
     return bundle, Straightforward(halved(made["altitude"]), halved(place), bundle)
+
+
+def built_with(made: dict[str, Any], recipe: Recipe, world: Path, target: Path) -> Bundle:
+    """A bundle with these networks as if they had learned here: classes of altitude are the network's own."""
+
+    def learned(*_given: object, **_settings: object) -> SimpleNamespace:
+        return SimpleNamespace(network=copy.deepcopy(made["altitude"]), record=made["record"], report=None)
+
+    def ready(*_given: object, **_settings: object) -> tuple[torch.nn.Module, Any]:
+        return copy.deepcopy(made["place"]), made["record"]
+
+    with (
+        mock.patch.object(networks, "train_altitude", learned),
+        mock.patch.object(networks, "build_place_network", ready),
+        mock.patch.object(networks, "source_on"),  # nothing is learned from the map
+    ):
+        recipe = dataclasses.replace(recipe, place_training=NO_TRAINING)
+        return build_bundle(world, target, recipe=recipe, train=True, resume=True)
+
+
+def as_they_start(recipe: Recipe, bundle: Bundle) -> dict[str, Any]:
+    """The networks of a build that trains nothing: classes of altitude are the bundle's."""
+    bins = AltitudeBins.from_options(recipe.bins)
+    altitude, _ = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
+    place, _ = build_place_network(recipe.place_network, recipe.head, bundle.order, seed=recipe.seed)
+    return {"altitude": altitude.embedder, "place": place}
 
 
 def recipe_called(name: str) -> Recipe:
@@ -232,15 +250,6 @@ def recipe_called(name: str) -> Recipe:
     paper = RECIPES["paper"]
     smaller = dataclasses.replace(paper.place_network, encoder="resnet50-stage3")
     return dataclasses.replace(paper, name=name, place_network=smaller)
-
-
-def ready(made: dict[str, Any], name: str) -> Any:
-    """What the build calls for a network, giving it the one that was made."""
-
-    def build(*_options: object, **_settings: object) -> tuple[torch.nn.Module, Any]:
-        return copy.deepcopy(made[name]), made["record"]
-
-    return build
 
 
 def with_start(recipe: Recipe, given: argparse.Namespace) -> Recipe:

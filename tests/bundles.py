@@ -22,6 +22,7 @@ from nadirfix.options import (
     ReferenceOptions,
     TrainOptions,
 )
+from nadirfix.options_frame import FitOptions
 from nadirfix.types import View
 from tests.ground import Ground
 
@@ -40,6 +41,7 @@ RECIPE = Recipe(
     camera=CAMERA,
     bins=BinOptions(max_m=200.0),
     references=ReferenceOptions(headings=4),
+    fit=FitOptions(views=60),
     quantise=QuantiseOptions(views=0),
     altitude_network=NetworkOptions(input="spectrum", width_px=64, height_px=48, **_NETWORK),
     place_network=NetworkOptions(width_px=64, height_px=64, **_NETWORK),
@@ -70,6 +72,8 @@ headings = 4
 whiten_dims = 0
 whiten_power = 1.0
 steps = 0
+[fit]
+views = 60
 [quantise]
 views = 0
 [altitude_network]

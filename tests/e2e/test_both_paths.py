@@ -19,6 +19,10 @@ torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from plain import Straightforward  # noqa: E402
+from speed import built_with, halved  # noqa: E402
+
+from nadirfix.altitude.model import build_altitude_network  # noqa: E402
+from nadirfix.place.model import build_place_network  # noqa: E402
 
 
 class Asked(torch.nn.Module):
@@ -64,3 +68,17 @@ def test_both_paths_answer_alike(bundle: Bundle, cells: int | None) -> None:
         np.testing.assert_allclose(ours.distance, theirs.distance, atol=0.005)
         if set(ours.reference.tolist()) == set(theirs.reference.tolist()):
             assert fix.position.distance_m(answer.fused.position) < 5
+
+
+def test_networks_brought_to_the_bench_keep_their_classes(bundle: Bundle, tmp_path: Path) -> None:
+    recipe, ground = bundle.recipe, bundle.path.parent / "map.tif"
+    altitude, note = build_altitude_network(recipe.altitude_network, bundle.bins, seed=7)
+    place, _ = build_place_network(recipe.place_network, recipe.head, bundle.order, seed=7)
+    made = {"altitude": altitude.eval(), "place": place.eval(), "record": note}
+    brought = built_with(made, recipe, ground, tmp_path / "b.nadir")
+    assert bundle.altitude_classes is not None and brought.altitude_classes is None
+    size = recipe.altitude_network
+    inputs = np.random.default_rng(0).uniform(0, 20, (3, 3, size.height_px, size.width_px)).astype(np.float32)
+    with torch.no_grad():
+        wanted = halved(altitude)(torch.from_numpy(inputs)).numpy()
+    np.testing.assert_allclose(brought.altitude_scores(inputs), wanted, atol=1e-2)

@@ -15,12 +15,14 @@ pytest.importorskip("torch")
 
 from sklearn.decomposition import PCA
 
+from nadirfix.altitude.fit import Looks, draw_views
 from nadirfix.bundle import Bundle
 from nadirfix.bundle.describe import Lookout
 from nadirfix.bundle.parts import FORMAT, MANIFEST, read_manifest, write_manifest
 from nadirfix.offline import build_bundle
 from nadirfix.online import locate
-from nadirfix.options import NetworkOptions, QuantiseOptions, load_recipe
+from nadirfix.options import BinOptions, NetworkOptions, QuantiseOptions, load_recipe
+from nadirfix.options_frame import FitOptions
 from nadirfix.runtime import load_network
 from nadirfix.runtime.onnx import OnnxNetwork
 from nadirfix.types import View
@@ -129,10 +131,30 @@ def test_a_trained_head_brings_its_own_prototypes(built: tuple[Path, dict]) -> N
 
 def test_without_training_networks_are_as_they_start(folder: Path, tmp_path: Path) -> None:
     bundle = build_bundle(folder / "map.tif", tmp_path / "b.nadir", recipe=RECIPE, train=False)
-    assert bundle.manifest["accuracy"] == {"altitude": None, "place": None}
+    assert bundle.manifest["accuracy"]["place"] is None
+    assert not (bundle.path / "altitude.safetensors").exists()
     assert not (bundle.path / "place.safetensors").exists()
     first = bundle.descriptors[bundle.references.rows_of(0)].astype(np.float64).mean(axis=0)
     np.testing.assert_allclose(bundle.prototypes[0], first / np.linalg.norm(first), atol=2e-3)
+
+
+def test_without_training_classes_of_altitude_come_from_the_map(folder: Path, tmp_path: Path) -> None:
+    """Also where the embedder starts from nothing: right more than twice as often as chance is."""
+    network = dataclasses.replace(RECIPE.altitude_network, aggregator="gem")
+    fit, bins = FitOptions(views=200, penalty=0.1), BinOptions(max_m=300.0)
+    recipe = dataclasses.replace(RECIPE, altitude_network=network, fit=fit, bins=bins)
+    bundle = build_bundle(folder / "map.tif", tmp_path / "b.nadir", recipe=recipe)
+    assert network.start == "" and bundle.altitude_classes is not None
+    assert set(bundle.manifest["accuracy"]["altitude"]) == {f"within_{d}_m" for d in (25, 50, 100)} | {
+        "e_avg_m"
+    }
+    other = FitOptions(views=80, seed=1)
+    views = draw_views(bundle.texture, recipe.camera, bundle.bins, other)
+    looks = Looks(bundle.texture, recipe.camera, network, other)
+    scores = bundle.altitude_scores(np.stack([looks.of(views, row) for row in range(len(views))]))
+    right = (scores.argmax(axis=1) == bundle.bins.indices_of(views.altitude_m)).mean()
+    print(f"{right:.0%} of {len(views)} views in their class of {len(bundle.bins)}")
+    assert len(bundle.bins) == 4 and right > 0.6
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +249,7 @@ def test_twenty_square_kilometres_stay_under_two_hundred_megabytes(whitened: Bun
     sizes = {name: part["bytes"] for name, part in whitened.manifest["parts"].items()}
     assert set(sizes) == {
         "texture.ntx", "altitude.onnx", "place.onnx", "altitude.int8.onnx", "place.int8.onnx",
-        "prototypes.npy", "projection.npy", "descriptors.npy", "references.parquet",
+        "altitude_classes.npy", "prototypes.npy", "projection.npy", "descriptors.npy", "references.parquet",
     }  # fmt: skip
     standard, count = load_recipe("standard"), len(whitened.references)
     assert sizes["descriptors.npy"] == count * whitened.descriptors.shape[1] * 2 + 128

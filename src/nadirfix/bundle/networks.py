@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from nadirfix.altitude.bins import AltitudeBins
-from nadirfix.altitude.model import AltitudeNetwork, build_altitude_network
+from nadirfix.altitude.model import build_altitude_network
 from nadirfix.altitude.train import train_altitude
 from nadirfix.bundle import parts
 from nadirfix.bundle.describe import save_array
@@ -64,27 +64,25 @@ class Networks:
         return self.work.note("place.json") or self._make_place(order)
 
     def _make_altitude(self) -> dict[str, Any]:
-        options = self.recipe.altitude_network
         if self.train and learns(self.recipe.altitude_training):
-            done = train_altitude(self.texture, self.recipe, **self._training("altitude"))
-            _save_weights(done.network, self.work.part(parts.ALTITUDE_WEIGHTS))
-            return self._with_classes(done.network, network_facts(options, done.record, done.report))
+            return self._learn_altitude()
         if shipped := shipped_altitude(self.recipe):
             return put_altitude(shipped, self.ground)
-        bins = AltitudeBins.from_options(self.recipe.bins)
+        options, bins = self.recipe.altitude_network, AltitudeBins.from_options(self.recipe.bins)
         network, record = build_altitude_network(options, bins, seed=self.recipe.seed)
-        facts = network_facts(options, record, None)
-        if not options.start:
-            return self._with_classes(network, facts)
-        # An embedder that learned elsewhere brings no classes.
+        # Nobody taught it classes: its embedder alone goes into the bundle.
         _export(network.embedder, self.work.part(parts.ALTITUDE), options)
+        facts = network_facts(options, record, None)
         return self.work.write_note("altitude.json", {**facts, **fit_altitude(self.ground)})
 
-    def _with_classes(self, network: AltitudeNetwork, facts: dict[str, Any]) -> dict[str, Any]:
-        """Write a network that names classes by itself."""
+    def _learn_altitude(self) -> dict[str, Any]:
+        """Train a network that names classes by itself, and write it."""
         options = self.recipe.altitude_network
-        _export(network, self.work.part(parts.ALTITUDE), options)
+        done = train_altitude(self.texture, self.recipe, **self._training("altitude"))
+        _save_weights(done.network, self.work.part(parts.ALTITUDE_WEIGHTS))
+        _export(done.network, self.work.part(parts.ALTITUDE), options)
         sharp_m = sharp_altitude_m(self.texture, self.recipe.camera, options.width_px)
+        facts = network_facts(options, done.record, done.report)
         return self.work.write_note("altitude.json", {**facts, "sharp_altitude_m": sharp_m})
 
     def _make_place(self, order: ClassOrder) -> dict[str, Any]:
