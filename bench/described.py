@@ -156,8 +156,9 @@ def crop(bundle: Bundle, row: ManifestRow, off: float) -> np.ndarray:
     pixels = decode(Path(row.photo).read_bytes(), max_pixels=10**9)
     gsd_m = CAMERA.gsd_m((row.altitude_m or 0.0) * (1 + off))
     seen = canonical_crop(
-        pixels, CAMERA, gsd_m, bundle.canonical, width_px=size.width_px, height_px=size.height_px
-    )
+        pixels, CAMERA, gsd_m, bundle.canonical,
+        width_px=size.width_px, height_px=size.height_px, enlarge=bundle.recipe.enlarge,
+    )  # fmt: skip
     return np.moveaxis(seen.pixels, -1, 0)
 
 

@@ -191,7 +191,7 @@ def parity(plain: Way, fast: Way, photos: torch.Tensor) -> dict[str, float]:
 
 @torch.no_grad()
 def against_the_product(plain: Way, recipe: Recipe, photos: torch.Tensor) -> dict[str, float]:
-    """How far pictures cut on the device are from those ``locate`` cuts on the host, in grey levels."""
+    """How far pictures cut on the device are from the host's means of the same ground, in grey levels."""
     camera, bins = recipe.camera, AltitudeBins.from_options(recipe.bins)
     canonical = Canonical(camera, float(bins.centers_m[0]))
     small, crop = recipe.altitude_network, recipe.place_network

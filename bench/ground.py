@@ -250,7 +250,7 @@ def cropped(bundle: Bundle, pixels: np.ndarray, altitude_m: float) -> np.ndarray
     size = bundle.recipe.place_network
     return canonical_crop(
         pixels, CAMERA, CAMERA.gsd_m(altitude_m), bundle.canonical,
-        width_px=size.width_px, height_px=size.height_px,
+        width_px=size.width_px, height_px=size.height_px, enlarge=bundle.recipe.enlarge,
     ).pixels  # fmt: skip
 
 

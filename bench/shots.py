@@ -159,9 +159,8 @@ def embed_photos(network, photos: list[np.ndarray], altitudes_m, recipe: Recipe,
     def crop(i: int) -> np.ndarray:
         if altitudes_m is None:
             return network_frame(photos[i], camera, camera, **size)
-        return canonical_crop(
-            photos[i], camera, camera.gsd_m(float(altitudes_m[i])), canonical, **size
-        ).pixels
+        gsd_m = camera.gsd_m(float(altitudes_m[i]))
+        return canonical_crop(photos[i], camera, gsd_m, canonical, **size, enlarge=recipe.enlarge).pixels
 
     crops = in_parallel(crop, range(len(photos)))
     embed = getattr(network, "embed", network)  # an embedder alone is itself one

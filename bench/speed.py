@@ -435,6 +435,7 @@ def cosine(photo: bytes, altitude_m: float, bundle: Bundle, answer: Answer) -> f
         bundle.canonical,
         width_px=size.width_px,
         height_px=size.height_px,
+        enlarge=bundle.recipe.enlarge,
     )
     told = bundle.describe(bundle.place_network.run(np.moveaxis(crop.pixels, -1, 0)[None]))[0]
     return float(told @ answer.descriptor)

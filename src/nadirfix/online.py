@@ -103,7 +103,8 @@ def _canonical(shot: Shot, height: Height, bundle: Bundle, options: LocateOption
     settings = bundle.recipe.place_network
     size = {"width_px": settings.width_px, "height_px": settings.height_px}
     if options.crop and height.gsd_m is not None:
-        return canonical_crop(shot.pixels, shot.camera, height.gsd_m, bundle.canonical, **size)
+        way = bundle.recipe.enlarge
+        return canonical_crop(shot.pixels, shot.camera, height.gsd_m, bundle.canonical, **size, enlarge=way)
     whole = network_frame(shot.pixels, shot.camera, bundle.camera, **size)
     return Crop(whole, shot.camera.resized(**size), clamped=False)
 

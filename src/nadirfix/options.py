@@ -24,6 +24,7 @@ __all__ = [
     "AugmentOptions",
     "BinOptions",
     "ContrastOptions",
+    "Enlarge",
     "GridOptions",
     "HeadOptions",
     "LocateOptions",
@@ -40,6 +41,10 @@ __all__ = [
     "load_recipe",
     "ships",
 ]
+
+#: How a photo from above the canonical altitude comes to its scale: by means of its own pixels, or, as
+#: published, as if the whole of it were enlarged by a cubic first.
+Enlarge = Literal["mean", "cubic"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +206,7 @@ class Recipe:
     altitude_training: TrainOptions = field(default_factory=TrainOptions)
     place_training: TrainOptions = field(default_factory=TrainOptions)
     matcher: Literal["xfeat", "sift", "none"] = "xfeat"  # what fixes are verified with
+    enlarge: Enlarge = "mean"  # how the middle of a photo is brought to the references' scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,6 +249,7 @@ RECIPES: dict[str, Recipe] = {
     "paper": Recipe(
         name="paper", altitude_network=_PAPER_ALTITUDE, place_network=_PAPER_PLACE,
         references=ReferenceOptions(), grid=GridOptions(anchor="zone"), matcher="none",
+        enlarge="cubic",
     ),
     "standard": Recipe(name="standard"),
     "tiny": Recipe(

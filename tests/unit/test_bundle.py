@@ -62,6 +62,14 @@ def test_a_recipe_survives_a_manifest(tmp_path: Path, name: str) -> None:
     assert recipe_from_manifest({"recipe": table}, tmp_path) == recipe
 
 
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_a_manifest_from_before_one_could_enlarge_means_means(tmp_path: Path, name: str) -> None:
+    table = json.loads(json.dumps(recipe_in_manifest(RECIPES[name])))
+    del table["enlarge"]
+    old = recipe_from_manifest({"recipe": table}, tmp_path)
+    assert old == dataclasses.replace(RECIPES[name], enlarge="mean")
+
+
 def test_a_recipe_in_a_manifest_names_no_folders(tmp_path: Path) -> None:
     (tmp_path / "my-weights").mkdir()
     network = dataclasses.replace(RECIPES["paper"].place_network, weights=str(tmp_path / "my-weights"))

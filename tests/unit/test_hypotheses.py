@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.crop import Canonical, canonical_crop, canonical_sheet
+from nadirfix.options import RECIPES, NetworkOptions
 from nadirfix.options_frame import VoteOptions
 from nadirfix.retrieval.frame import Frame, Lookup, Scale
 from nadirfix.retrieval.hypotheses import hypotheses, hypotheses_of_middle
@@ -109,6 +113,27 @@ def test_the_middle_is_asked_for_nothing_and_never_described_again(lookup: Looku
     assert best.center.distance_m(truth.center) < STRIDE_M
     frame.votes([scale], options, crops=9)
     assert len(described_px) == 8
+
+
+@pytest.mark.parametrize("enlarge", ["mean", "cubic"])
+def test_the_middle_comes_to_every_scale_as_the_recipe_says(lookup: Lookup, enlarge: Any) -> None:
+    shown: list[np.ndarray] = []
+
+    def kept(pictures: np.ndarray) -> np.ndarray:
+        shown.extend(pictures)
+        return described(pictures)
+
+    bundle = SimpleNamespace(
+        recipe=replace(
+            RECIPES["tiny"], enlarge=enlarge, place_network=NetworkOptions(width_px=SIZE, height_px=SIZE)
+        ),
+        canonical=CANONICAL, epsg=32633, references=lookup.places, index=lookup, _described_crops=kept,
+    )  # fmt: skip
+    noise = np.random.default_rng(0).integers(0, 255, (384, 512, 3)).astype(np.uint8)
+    gsd_m, size = CAMERA.gsd_m(300.0), {"width_px": SIZE, "height_px": SIZE}
+    Frame(noise, CAMERA, Bundle.lookup.func(bundle)).votes([Scale(gsd_m, 1.0)], VoteOptions(), crops=1)
+    crop = canonical_crop(noise, CAMERA, gsd_m, CANONICAL, enlarge=enlarge, **size)
+    assert np.array_equal(shown, crop.pixels[None])
 
 
 def test_a_scale_the_votes_agree_on_is_looked_at_once_more(lookup: Lookup) -> None:

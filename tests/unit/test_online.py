@@ -15,7 +15,7 @@ from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.geo.grid import ClassOrder, Grid
-from nadirfix.image.crop import Canonical
+from nadirfix.image.crop import Canonical, canonical_crop
 from nadirfix.online import locate
 from nadirfix.options import RECIPES, LocateOptions
 from nadirfix.place.classify import CellVoter
@@ -227,6 +227,28 @@ def test_without_crop_the_whole_photo_is_shown_and_no_altitude_claimed() -> None
     assert shown.shape == (3, 112, 112)
     assert shown[:, 5, 5].tolist() == pytest.approx([255, 0, 0], abs=8)  # the corners are still there
     assert shown[:, -5, -5].tolist() == pytest.approx([255, 255, 255], abs=8)
+
+
+@pytest.mark.parametrize("enlarge", ["mean", "cubic"])
+def test_the_photo_comes_to_scale_as_the_recipe_says(enlarge: Any) -> None:
+    bundle = Fake(altitude_class=4, recipe=replace(RECIPE, enlarge=enlarge))
+    data = encoded(Image.fromarray(noise(512, 384)), "PNG")
+    locate(data, bundle=bundle)
+    lens = Camera(512, 384, 300.0, 300.0)
+    crop = {
+        way: canonical_crop(
+            noise(512, 384), lens, 325.0 / 300.0, bundle.canonical, width_px=112, height_px=112, enlarge=way
+        ).pixels
+        for way in ("mean", "cubic")
+    }
+    other = "mean" if enlarge == "cubic" else "cubic"
+    shown = np.moveaxis(bundle.place_network.shown[0][0], 0, -1)
+    np.testing.assert_allclose(shown, crop[enlarge], atol=1e-3)
+    assert np.abs(shown - crop[other]).mean() > 1
+
+
+def noise(width_px: int, height_px: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (height_px, width_px, 3), dtype=np.uint8)
 
 
 def test_networks_are_shown_what_they_were_made_for() -> None:

@@ -35,6 +35,16 @@ def test_published_protocol_is_in_the_paper_recipe() -> None:
     assert (paper.altitude_network.width_px, paper.altitude_network.height_px) == (448, 336)
     assert paper.place_network.encoder == "efficientnet-b5"
     assert paper.camera == Camera(2048, 1536, 1200.0, 1200.0)
+    assert paper.enlarge == "cubic"
+
+
+@pytest.mark.parametrize("name", ["standard", "tiny"])
+def test_our_own_recipes_do_not_enlarge(name: str) -> None:
+    assert RECIPES[name].enlarge == "mean"
+
+
+def test_the_way_to_enlarge_can_be_chosen_in_a_recipe_file(tmp_path: Path) -> None:
+    assert recipe(tmp_path, 'base = "tiny"\nenlarge = "cubic"\n').enlarge == "cubic"
 
 
 def test_recipe_file_changes_only_what_it_names(tmp_path: Path) -> None:
@@ -55,6 +65,7 @@ def test_recipe_file_changes_only_what_it_names(tmp_path: Path) -> None:
         ("seed = true", "True"),
         ("seed = 1.5", "1.5"),
         ("[head]\nkind = 'arc'", "'arc'"),
+        ("enlarge = 'linear'", "'linear'"),
         ("bins = 5", "5"),
         ("base = 'nothing'", "'nothing'"),
         ("seed = ", "mine.toml"),

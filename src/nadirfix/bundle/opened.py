@@ -209,6 +209,7 @@ class Bundle:
             nearest=self.index.nearest,
             places=self.references,
             epsg=self.epsg,
+            enlarge=self.recipe.enlarge,
         )
 
     def _described_crops(self, crops: NDArray[np.float32]) -> NDArray[np.float32]:

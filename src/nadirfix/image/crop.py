@@ -2,14 +2,12 @@
 
 Everything is said in ground metres: the photo's ground sampling distance and the canonical footprint.
 Altitude and focal length enter only through them, so that no ratio can be counted twice. The window is cut
-first and resampled after; the enlarged picture is never made.
+first and resampled after; the enlarged picture is never made, not even where the crop is to be as if it were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -17,6 +15,9 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
+from nadirfix.image.enlarge import enlarged_then_averaged
+from nadirfix.image.shares import Picture, Pixels, mean_colours, mean_shares, summed, whole
+from nadirfix.options import Enlarge
 
 __all__ = [
     "Canonical",
@@ -32,10 +33,6 @@ __all__ = [
     "resample",
 ]
 
-#: A photo: rows, columns, RGB, 0-255; decoded bytes, or already resampled.
-Pixels = NDArray[np.uint8] | NDArray[np.float32]
-#: A resampled one, still 0-255 but not rounded: rounding is a faint noise that a spectrum would show.
-Picture = NDArray[np.float32]
 Floats = NDArray[np.float64]
 Pair = tuple[float, float]
 
@@ -43,13 +40,6 @@ Pair = tuple[float, float]
 _SLACK = 1e-9
 #: A sheet is at most so many crops wide and high; a photo from so high loses its edges, not the memory.
 _MOST_CROPS = 12
-#: Rows or columns of the photo that are averaged at a time: measured, and about what a cache holds.
-_SLAB_PX = 18.0
-#: Multiplications in a product below which numpy's library starts no threads: on a busy machine waiting for
-#: them costs many times the product.
-_ONE_THREAD = 2**18
-#: Ways to average that are kept, some hundred kilobytes each: one along each side, for every altitude class.
-_KEPT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +113,26 @@ def network_frame(
 
 
 def canonical_crop(
-    pixels: Pixels, photo: Camera, gsd_m: float, canonical: Canonical, *, width_px: int, height_px: int
+    pixels: Pixels,
+    photo: Camera,
+    gsd_m: float,
+    canonical: Canonical,
+    *,
+    width_px: int,
+    height_px: int,
+    enlarge: Enlarge = "mean",
 ) -> Crop:
     """The middle of the photo that covers the canonical footprint, at network size.
 
     A photo from below the canonical altitude does not cover it: then as much as the frame holds is taken,
-    and ``clamped`` says so; nothing is padded.
+    and ``clamped`` says so; nothing is padded. Cubic is as published: as if the photo were enlarged first; a
+    photo that need not be, or is smaller than the network's, is resampled as usual.
     """
     _check_camera(pixels, photo)
     (width, height), clamped = crop_window_px(photo, gsd_m, canonical)
-    taken = resample(pixels, (width, height), width_px=width_px, height_px=height_px)
+    fine = photo.width_px >= width_px and photo.height_px >= height_px
+    way = enlarged_then_averaged if enlarge == "cubic" and fine and not clamped else resample
+    taken = way(pixels, (width, height), width_px=width_px, height_px=height_px)
     scale_x, scale_y = width_px / width, height_px / height
     return Crop(taken, Camera(width_px, height_px, photo.fx_px * scale_x, photo.fy_px * scale_y), clamped)
 
@@ -216,7 +216,7 @@ def _edges(frame_px: int, window_px: float, count: int) -> Floats:
 
 def _interpolated(pixels: Pixels, columns: Floats, rows: Floats) -> Picture:
     """Enlarged by a cubic, which looks beyond the window; beyond the frame the last pixel goes on."""
-    x, y = _whole(columns, pixels.shape[1], margin=3), _whole(rows, pixels.shape[0], margin=3)
+    x, y = whole(columns, pixels.shape[1], margin=3), whole(rows, pixels.shape[0], margin=3)
     x_scale, y_scale = columns[1] - columns[0], rows[1] - rows[0]
     # The middle of the first new pixel, counted from the middle of the first old one.
     x_shift, y_shift = columns[:2].mean() - x.start - 0.5, rows[:2].mean() - y.start - 0.5
@@ -229,67 +229,8 @@ def _interpolated(pixels: Pixels, columns: Floats, rows: Floats) -> Picture:
 
 
 def _area_means(pixels: Pixels, columns: Floats, rows: Floats) -> Picture:
-    """The mean of the picture between each pair of edges, fractions of pixels included: exact.
-
-    An average along one axis is a product with a matrix that is nearly all zeros; taken a few new pixels at a
-    time, only the part of it that is not is ever multiplied, and what is multiplied stays in the cache.
-    """
-    x = _whole(columns, pixels.shape[1], margin=0)
-    flat = pixels.reshape(len(pixels), -1)[:, 3 * x.start : 3 * x.stop]
-    lower = np.empty((rows.size - 1, flat.shape[1]), np.float32)
-    for some, y, share in _shares(rows[0], rows[-1], rows.size - 1, len(pixels)):
-        for part in _parts(flat.shape[1], share):
-            np.matmul(share, flat[y, part].astype(np.float32), out=lower[some, part])
-    means = np.empty((rows.size - 1, 3 * (columns.size - 1)), np.float32)
-    for new, under, each in _colour_shares(
-        columns[0] - x.start, columns[-1] - x.start, columns.size - 1, x.stop - x.start
-    ):
-        for part in _parts(len(lower), each):
-            means[part, new] = lower[part, under] @ each
-    return means.reshape(rows.size - 1, columns.size - 1, 3)
-
-
-@lru_cache(maxsize=_KEPT)
-def _shares(first: float, last: float, count: int, frame_px: int) -> list[tuple[slice, slice, Picture]]:
-    """Along an axis, some new pixels at a time: the old ones under them, and what each counts for each.
-
-    Kept: photos of a folder come from the same few altitudes, and making it takes longer than using it.
-    """
-    edges, made = np.linspace(first, last, count + 1), []
-    step = edges[1] - edges[0]
-    block = max(1, round(_SLAB_PX / step))
-    for begin in range(0, count, block):
-        some = slice(begin, min(begin + block, count))
-        between = edges[some.start : some.stop + 1]
-        old = _whole(between, frame_px, margin=0)
-        pixel = np.arange(old.start, old.stop)
-        overlap = np.minimum(between[1:, None], pixel + 1) - np.maximum(between[:-1, None], pixel)
-        made.append((some, old, np.asarray(np.clip(overlap, 0, None) / step, np.float32)))
-    return made
-
-
-@lru_cache(maxsize=_KEPT)
-def _colour_shares(
-    first: float, last: float, count: int, frame_px: int
-) -> list[tuple[slice, slice, Picture]]:
-    """The same along a row, where the three colours of a pixel lie side by side."""
-    return [
-        (
-            slice(3 * some.start, 3 * some.stop),
-            slice(3 * old.start, 3 * old.stop),
-            np.kron(share.T, np.eye(3, dtype=np.float32)),
-        )
-        for some, old, share in _shares(first, last, count, frame_px)
-    ]
-
-
-def _parts(count: int, matrix: Picture) -> Iterator[slice]:
-    """Pieces of an axis for which a product with this matrix stays on the thread that asks for it."""
-    size = max(1, _ONE_THREAD // matrix.size)
-    return (slice(start, start + size) for start in range(0, count, size))
-
-
-def _whole(edges: Floats, frame_px: int, *, margin: int) -> slice:
-    """The whole pixels that lie, if only in part, between the outermost edges, and some around them."""
-    first, beyond = int(np.floor(edges[0])) - margin, int(np.ceil(edges[-1])) + margin
-    return slice(max(0, first), min(frame_px, beyond))
+    """The mean of the picture between each pair of edges, fractions of pixels included: exact."""
+    x = whole(columns, pixels.shape[1], margin=0)
+    down = mean_shares(rows[0], rows[-1], rows.size - 1, len(pixels))
+    across = mean_colours(columns[0] - x.start, columns[-1] - x.start, columns.size - 1, x.stop - x.start)
+    return summed(pixels, x, down, across)

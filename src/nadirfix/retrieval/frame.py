@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.image.crop import Canonical, Picture, Pixels, Sheet, canonical_crop, canonical_sheet
+from nadirfix.options import Enlarge
 from nadirfix.options_frame import VoteOptions
 from nadirfix.retrieval.votes import Votes, shares_of
 
@@ -67,6 +68,7 @@ class Lookup:
     nearest: Callable[[Singles, int], tuple[Ints, Floats]]
     places: Places
     epsg: int
+    enlarge: Enlarge = "mean"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,8 +134,10 @@ class Frame:
         if spot in self._described:
             return {spot: np.empty(0, np.float32)}
         width_px, height_px = self.lookup.crop_px
-        size = {"width_px": width_px, "height_px": height_px}
-        taken = canonical_crop(self._pixels, self.camera, gsd_m, self.lookup.canonical, **size)
+        taken = canonical_crop(
+            self._pixels, self.camera, gsd_m, self.lookup.canonical,
+            width_px=width_px, height_px=height_px, enlarge=self.lookup.enlarge,
+        )  # fmt: skip
         return {spot: taken.pixels}
 
     def _at(self, gsd_m: float) -> Sheet:
