@@ -11,6 +11,7 @@ from accuracy_tables import Result, has, percent, result, source, table, verdict
 PLACES = ("mine", "town")
 #: Runs of before, by how they are called after their place.
 OTHERS = {
+    "_edges": "black edges not yet filled",
     "_other": "altitude settings of the other place",
     "_imagenet": "places begun at ImageNet", "_wide": "wide changes untried, places begun at ImageNet",
     "_usual": "as the first trials chose", "": "earliest",
@@ -52,8 +53,8 @@ def published() -> str:
 Spectrum and MixVPR for the altitude, QAMC over cells of 100 m, ResNet-50 to stage 3, one central crop, three
 cells, weighted coordinate; 400 fixed views each, of another date than the map. Where there are several runs,
 each with a seed of its own, mean ± deviation. Altitude networks go on from one that learned on *other*
-places, and so does the encoder of place networks unless it says ImageNet; the mine's, first row, learned on
-worlds alone.
+places, and so does the encoder of place networks unless it says ImageNet; in first rows it learned on worlds
+alone.
 
 {settings(told)}
 
@@ -91,11 +92,11 @@ def settings(told: dict[str, list[Result]]) -> str:
     heads += ["place: changes", "altitude: other places", "altitude: contrast counts", "cells begin at"]
     return f"""{table(heads, rows)}
 
-Settings (`bench/published.py`) were never chosen on these photos. The mine's altitudes, first row, are told
-with settings that were best in trials (below) on views of our own of the *other half* of the mine
-(`bench/halves.py`), and its places begin at the encoder that ships, which no trial had; everything else by
-what was best on the other *place*. For altitudes the other place is a poor guide: what is best on one pair
-of dates is not on the other."""
+Settings (`bench/headline.py`) were never chosen on these photos. Altitudes, first rows, are told with
+settings that were best in trials (below) on views of our own of the *other half* of the place
+(`bench/halves.py`); both places begin at the encoder that ships, which no trial had. Everything else by what
+was best on the other *place*, which for altitudes is a poor guide: what is best on one pair of dates is not
+on the other."""
 
 
 def altitude_settings(run: Result) -> Result:
