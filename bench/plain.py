@@ -16,8 +16,8 @@ import torch
 from PIL import Image
 
 from nadirfix.bundle import Bundle
-from nadirfix.online import _likeliest
 from nadirfix.options import LocateOptions
+from nadirfix.recognise import likeliest
 from nadirfix.retrieval.fuse import Fused, fuse
 from nadirfix.stopwatch import Stopwatch
 from nadirfix.types import Candidates
@@ -71,7 +71,7 @@ class Straightforward:
 
     def _searched(self, embedding: np.ndarray, options: LocateOptions) -> tuple[Candidates, np.ndarray]:
         """Every cell scored, every reference compared; those of other cells are struck out after that."""
-        classes = _likeliest(embedding, self.bundle, options)
+        classes, _ = likeliest(embedding, self.bundle, options)
         descriptor = self.bundle.describe(embedding[None])[0]
         distance = np.linalg.norm(self.references - descriptor, axis=1).astype(np.float64)
         if classes is not None:

@@ -209,7 +209,9 @@ def both_paths(name: str, folder: Path, given: argparse.Namespace) -> tuple[Bund
         rough = Bundle.load(
             build_bundle(world, folder / "rough.nadir", recipe=without_networks(recipe), resume=True).path
         )
-        made = settled(recipe, rough, given) | trained(recipe, rough, given)
+        made = trained(recipe, rough, given)
+        if not {"altitude", "place"} <= made.keys():
+            made = settled(recipe, rough, given) | made
         bundle = built_with(made, recipe, world, target)
     else:
         bundle = build_bundle(world, target, recipe=recipe, resume=True)
@@ -283,7 +285,8 @@ def trained(recipe: Recipe, rough: Bundle, given: argparse.Namespace) -> dict[st
     made: dict[str, Any] = {}
     if given.paper_altitude:
         bins = AltitudeBins.from_options(recipe.bins)
-        made["altitude"], _ = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
+        made["altitude"], note = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
+        made["record"] = note
         made["altitude"].load_state_dict(tensors(given.paper_altitude))
     if given.paper_place:
         made["place"], _ = build_place_network(
@@ -293,7 +296,7 @@ def trained(recipe: Recipe, rough: Bundle, given: argparse.Namespace) -> dict[st
         made["place"].embedder.load_state_dict(
             {k.removeprefix("embedder."): v for k, v in found.items() if not k.startswith("heads.")}
         )
-    return {name: network.eval() for name, network in made.items()}
+    return {name: one.eval() if isinstance(one, torch.nn.Module) else one for name, one in made.items()}
 
 
 def tensors(file: Path) -> dict[str, torch.Tensor]:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nadirfix.camera import Camera
 from nadirfix.confirm import confirmed
 from nadirfix.image.crop import Crop, canonical_crop, network_frame
 from nadirfix.image.decode import Photo
 from nadirfix.options import LocateOptions
+from nadirfix.recognise import may_look_twice, recognise
 from nadirfix.retrieval.fuse import fuse
-from nadirfix.shot import Height, Shot, height_of, planes, read_shot
+from nadirfix.shot import Height, Shot, height_of, read_shot
 from nadirfix.stopwatch import Stopwatch
-from nadirfix.types import Candidates, Fix
+from nadirfix.types import Fix
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -51,12 +49,7 @@ def locate(
         height = height_of(shot, bundle, given, options)
     with watch.stage("crop"):
         crop = _canonical(shot, height, bundle, options)
-    with watch.stage("embed"):
-        embedding = bundle.place_network.run(planes(crop.pixels)[None])[0]
-    with watch.stage("classify"):
-        classes = _likeliest(embedding, bundle, options)
-    with watch.stage("retrieve"):
-        candidates = _lookalikes(embedding, classes, bundle, options)
+    embedding, candidates = recognise(crop.pixels, bundle=bundle, options=options, watch=watch)
     with watch.stage("fuse"):
         fused = fuse(candidates, options) if len(candidates) else None
     fix = Fix(
@@ -94,6 +87,8 @@ def open_parts(bundle: Bundle, options: LocateOptions) -> None:
     _ = bundle.place_network, bundle.voter, bundle.index, bundle.projection
     if options.crop:
         _ = bundle.altitude_network
+    if may_look_twice(bundle, options):
+        _ = bundle.careful_place_network
     if options.verify and bundle.matcher(options.verification.features) is not None:
         _ = bundle.texture
 
@@ -107,44 +102,3 @@ def _canonical(shot: Shot, height: Height, bundle: Bundle, options: LocateOption
         return canonical_crop(shot.pixels, shot.camera, height.gsd_m, bundle.canonical, **size, enlarge=way)
     whole = network_frame(shot.pixels, shot.camera, bundle.camera, **size)
     return Crop(whole, shot.camera.resized(**size), clamped=False)
-
-
-def _likeliest(
-    embedding: NDArray[np.float32], bundle: Bundle, options: LocateOptions
-) -> NDArray[np.int64] | None:
-    """Classes of the likeliest cells, counted through all groups; None stands for all of them."""
-    count = _cells(bundle, options)
-    if count == 0:
-        return None
-    ranking = bundle.likeliest_cells(embedding, count)
-    first = np.cumsum([0, *bundle.order.sizes])
-    return np.asarray(first[ranking.group] + ranking.index, np.int64)
-
-
-def _cells(bundle: Bundle, options: LocateOptions) -> int:
-    """How many cells are searched: what was asked for, else three, or all of a map that is not too large
-    and that nothing was trained on.
-    """
-    if options.cells is not None:
-        return options.cells
-    everywhere = bundle.described and len(bundle.index) <= options.search_all_up_to
-    return 0 if everywhere else options.published_cells
-
-
-def _lookalikes(
-    embedding: NDArray[np.float32],
-    classes: NDArray[np.int64] | None,
-    bundle: Bundle,
-    options: LocateOptions,
-) -> Candidates:
-    rows, distances = bundle.index.search(bundle.describe(embedding), classes, options.retrieve)
-    known = bundle.references
-    return Candidates(
-        reference=rows,
-        east_m=known.east_m[rows],
-        north_m=known.north_m[rows],
-        heading_deg=known.heading_deg[rows],
-        distance=distances,
-        cell=known.cell[rows],
-        epsg=bundle.epsg,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ from nadirfix.options_verify import FeatureOptions
 from nadirfix.place.cell_index import CellIndex, index_names
 from nadirfix.place.classify import CellRanking, CellVoter
 from nadirfix.retrieval.whiten import Projection
-from nadirfix.runtime import Network, NetworkFiles, load_fastest
+from nadirfix.runtime import Network, NetworkFiles, Way, load_fastest, load_way
+from nadirfix.runtime.ways import remembered_likeness, remembered_way
 
 if TYPE_CHECKING:
     from nadirfix.geo.texture import Texture
@@ -42,6 +44,8 @@ __all__ = ["Bundle"]
 _CROPS = 32
 #: About so many pictures go through the matcher for a photo: itself at two sizes, and views of the map.
 _LOOKS = 8
+#: Of the length a descriptor is off by, so much shows between two that are nearly as like it: measured.
+_SHOWS = 0.05
 #: Crops of a photo that are described at a time.
 _TOGETHER = 4
 
@@ -126,8 +130,23 @@ class Bundle:
     @cached_property
     def place_network(self) -> Network:
         """From a photo at canonical scale to its raw embedding."""
+        return load_way(self.network_files(parts.PLACE), self._place_way, threads=self.threads)
+
+    @cached_property
+    def careful_place_network(self) -> Network:
+        """The same in single precision, for photos whose answer rounding would decide."""
+        return load_way(self.network_files(parts.PLACE), Way(), threads=self.threads)
+
+    @cached_property
+    def place_slack(self) -> float:
+        """How far likenesses must lie apart for the place network, as it is run here, to tell them apart."""
+        like = remembered_likeness(self.network_files(parts.PLACE), self._place_way)
+        return _SHOWS * math.sqrt(max(0.0, 2 - 2 * like))
+
+    @cached_property
+    def _place_way(self) -> Way:
         looks = self.photos and self.photos * (_CROPS if self.described or self.matcher_name else 1)
-        return load_fastest(self.network_files(parts.PLACE), threads=self.threads, looks=looks)
+        return remembered_way(self.network_files(parts.PLACE), looks=looks) or Way()
 
     def networks_opening(self, *, altitude: bool, matcher: bool) -> AbstractContextManager[None]:
         """Open networks while the block does something else: reading them takes no Python."""

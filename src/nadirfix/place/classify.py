@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +30,7 @@ class CellRanking:
     group: Ints
     index: Ints
     probability: Floats
+    lead: float = math.inf  # by how much likeness (a cosine) the last of them exceeds the first left out
 
     def __len__(self) -> int:
         return int(self.probability.size)
@@ -92,12 +94,20 @@ class CellVoter:
         """
         looked = self._looked_at(embedding, count)
         odds = np.concatenate([log_odds(score) for _, score in looked])
-        best = np.argsort(-odds, kind="stable")[:count]
+        ranked = np.argsort(-odds, kind="stable")
+        best = ranked[:count]
         group = np.repeat(np.arange(len(looked)), [score.size for _, score in looked])[best]
         index = np.concatenate([classes for classes, _ in looked])[best]
         every = np.concatenate([softmax(score) for _, score in looked])
         cells = np.array([self.order.cell_at(int(g), int(i)) for g, i in zip(group, index, strict=True)])
-        return CellRanking(cells.reshape(-1, 2), group, index, every[best])
+        lead = self._lead(odds[ranked[: count + 1]], count)
+        return CellRanking(cells.reshape(-1, 2), group, index, every[best], lead)
+
+    def _lead(self, odds: Floats, count: int) -> float:
+        """What divides the last of so many from the next; logits of no cosines cannot tell."""
+        if len(odds) <= count or self.head.kind == "ce":
+            return math.inf
+        return float(odds[count - 1] - odds[count]) / self.head.scale
 
 
 def log_odds(logits: Floats) -> Floats:

@@ -21,7 +21,15 @@ from nadirfix.errors import OutputError
 from nadirfix.output import atomic_file
 from nadirfix.runtime.openvino import openvino_is_here
 
-__all__ = ["NetworkFiles", "Way", "cache_file", "possible_ways", "remember", "remembered_way"]
+__all__ = [
+    "NetworkFiles",
+    "Way",
+    "cache_file",
+    "possible_ways",
+    "remember",
+    "remembered_likeness",
+    "remembered_way",
+]
 
 #: Where the cache lies; set it to keep it elsewhere.
 CACHE_VARIABLE = "NADIRFIX_CACHE"
@@ -83,6 +91,15 @@ def remembered_way(files: NetworkFiles, *, looks: int | None = None) -> Way | No
         return min(known, key=lambda way: known[way])
     found = [way for way in ways if _told(way) == {k: said.get(k) for k in _told(way)}]
     return found[0] if found else None
+
+
+def remembered_likeness(files: NetworkFiles, way: Way) -> float:
+    """The cosine of what this way says with what single precision says, as it was measured here."""
+    said = _read().get(_key(files)) if files.name else None
+    measured = said.get("measured") if isinstance(said, dict) else None
+    about = measured.get(way.name) if isinstance(measured, dict) else None
+    found = about.get("likeness") if isinstance(about, dict) else None
+    return float(found) if isinstance(found, int | float) and way.precision != "single" else 1.0
 
 
 def _cost_ms(said: dict[str, Any], way: Way, looks: int | None) -> float | None:
