@@ -8,6 +8,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.nadirfix-installed
 PAGE := src/nadirfix/serve/page/index.html
 NPM := npm --prefix web --loglevel=error
+# Tests start hundreds of processes: libraries compiled once, beside the environment, load in a third of the time.
+unexport PYTHONDONTWRITEBYTECODE
+PYTHONPYCACHEPREFIX ?= $(abspath $(VENV))/bytecode
+export PYTHONPYCACHEPREFIX
 # Parts of others, and studies that need imagery or a GPU: their first lines say what to give them.
 HELPERS := bench/record.py bench/plain.py bench/accuracy_tables.py \
   bench/accuracy_networks.py bench/accuracy_fixes.py bench/accuracy_cover.py \
@@ -22,7 +26,7 @@ PAGES := bench/accuracy.py
 BENCHES := $(filter-out $(HELPERS) $(STUDIES) $(PAGES),$(wildcard bench/*.py)) $(PAGES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page demo figures picture check test long bench clean
+.PHONY: help setup page demo figures picture check lint types contract test long bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -53,11 +57,17 @@ picture: demo ## Renew the README's picture from the demo
 	$(BIN)/python -c "from PIL import Image; sheet = Image.open('$(OUT)/contact.png'); \
 	  sheet.thumbnail((1300, 1300)); sheet.save('docs/images/contact.jpg', quality=75, optimize=True)"
 
-check: setup ## Lint, formatting, types and contract tests
+check: types lint contract ## Lint, formatting, types and contract tests
+
+types: setup
+	$(BIN)/mypy --strict src
+
+lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict src
 	if [ -d web/node_modules ]; then $(NPM) run check; fi
+
+contract: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/contract -m 'not slow' $(PYTEST_ARGS)
 
 test: setup ## The tests, on two cores

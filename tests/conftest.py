@@ -29,4 +29,4 @@ LONGEST = ("test_locating_in_a_fresh_core_environment",)
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest begins first: nobody waits for it alone at the end."""
-    items.sort(key=lambda item: item.name not in LONGEST)
+    items.sort(key=lambda item: (item.name not in LONGEST, item.get_closest_marker("slow") is None))

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from nadirfix.bundle import Bundle
-from nadirfix.offline import build_bundle
 from nadirfix.online import locate
 from nadirfix.options import LocateOptions
 from nadirfix.types import Point, View
-from tests.bundles import GROUND, RECIPE, SHEETS, photo_of, write_ground
+from tests.bundles import GROUND, photo_of
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
@@ -45,10 +44,11 @@ def views() -> list[View]:
     ]
 
 
-@pytest.fixture(scope="module", params=[RECIPE, SHEETS], ids=["three cells", "all cells"])
-def bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    folder = tmp_path_factory.mktemp("paths")
-    return build_bundle(write_ground(folder / "map.tif"), folder / "b.nadir", recipe=request.param)
+@pytest.fixture(
+    scope="module", params=["untrained_bundle", "sheets_bundle"], ids=["three cells", "all cells"]
+)
+def bundle(request: pytest.FixtureRequest) -> Bundle:
+    return Bundle.load(request.getfixturevalue(request.param))
 
 
 @pytest.mark.parametrize("cells", [None, 1])

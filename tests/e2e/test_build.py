@@ -81,11 +81,8 @@ def test_the_manifest_names_no_folder_of_this_machine(built: tuple[Path, dict]) 
         assert b"site-packages" not in content and b"nadirfix/src" not in content
 
 
-def test_the_same_build_in_python_is_the_same_bytes(built: tuple[Path, dict], folder: Path) -> None:
-    again = build_bundle(
-        [folder / "map.tif"], folder / "again.nadir", recipe=RECIPE, train=True, device="cpu"
-    )
-    assert (again.path / MANIFEST).read_bytes() == (built[0] / MANIFEST).read_bytes()
+def test_the_same_build_in_python_is_the_same_bytes(built: tuple[Path, dict], trained_bundle: Path) -> None:
+    assert (trained_bundle / MANIFEST).read_bytes() == (built[0] / MANIFEST).read_bytes()
 
 
 def test_resuming_what_is_whole_leaves_it_alone(built: tuple[Path, dict], folder: Path) -> None:
@@ -95,12 +92,13 @@ def test_resuming_what_is_whole_leaves_it_alone(built: tuple[Path, dict], folder
     assert (built[0] / MANIFEST).stat().st_mtime_ns == before
 
 
-def test_overwriting_replaces_it_whole(built: tuple[Path, dict], folder: Path, tmp_path: Path) -> None:
+def test_overwriting_replaces_it_whole(trained_bundle: Path, tmp_path: Path) -> None:
     target = tmp_path / "b.nadir"
-    first = build_bundle(folder / "map.tif", target, recipe=RECIPE, train=False)
+    first = Bundle.load(shutil.copytree(trained_bundle, target))
     write_ground(tmp_path / "other.tif", east_m=50.0)
     second = build_bundle(tmp_path / "other.tif", target, recipe=RECIPE, train=False, overwrite=True)
     assert second.manifest["source"] != first.manifest["source"]
+    assert not (target / "place.safetensors").exists(), "nothing of the first is left"
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
@@ -129,8 +127,8 @@ def test_a_trained_head_brings_its_own_prototypes(built: tuple[Path, dict]) -> N
     np.testing.assert_array_equal(Bundle.load(built[0]).prototypes, expected)
 
 
-def test_without_training_networks_are_as_they_start(folder: Path, tmp_path: Path) -> None:
-    bundle = build_bundle(folder / "map.tif", tmp_path / "b.nadir", recipe=RECIPE, train=False)
+def test_without_training_networks_are_as_they_start(untrained_bundle: Path) -> None:
+    bundle = Bundle.load(untrained_bundle)
     assert bundle.manifest["accuracy"]["place"] is None
     assert not (bundle.path / "altitude.safetensors").exists()
     assert not (bundle.path / "place.safetensors").exists()

@@ -13,24 +13,19 @@ pytest.importorskip("torch")
 from nadirfix.bundle import Bundle
 from nadirfix.bundle.describe import Lookout
 from nadirfix.offline import build_bundle
-from tests.bundles import SHEETS, write_ground
+from tests.bundles import SHEETS
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_ground(tmp_path_factory.mktemp("map") / "map.tif")
+def by_sheets(sheets_bundle: Path) -> Bundle:
+    return Bundle.load(sheets_bundle)
 
 
 @pytest.fixture(scope="module")
-def by_sheets(ground: Path) -> Bundle:
-    return build_bundle(ground, ground.parent / "sheets.nadir", recipe=SHEETS, device="cpu")
-
-
-@pytest.fixture(scope="module")
-def one_by_one(ground: Path) -> Bundle:
+def one_by_one(ground_map: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """Twice as many steps as the network has features: views cannot be cut, and are looked at alone."""
     finer = replace(SHEETS, references=replace(SHEETS.references, steps=16))
-    return build_bundle(ground, ground.parent / "alone.nadir", recipe=finer, device="cpu")
+    return build_bundle(ground_map, tmp_path_factory.mktemp("b") / "alone.nadir", recipe=finer, device="cpu")
 
 
 def found_first(bundle: Bundle, rows: np.ndarray) -> list[int]:

@@ -40,10 +40,10 @@ def located(bundle: Bundle, photos: list[bytes]) -> list[Fix]:
 
 
 @pytest.mark.parametrize("train", [False, True], ids=["untrained", "trained"])
-def test_answers_move_with_the_map(tmp_path: Path, photos: list[bytes], train: bool) -> None:
-    here = build_bundle(
-        write_ground(tmp_path / "here.tif"), tmp_path / "here.nadir", recipe=RECIPE, train=train
-    )
+def test_answers_move_with_the_map(
+    tmp_path: Path, photos: list[bytes], train: bool, request: pytest.FixtureRequest
+) -> None:
+    here = Bundle.load(request.getfixturevalue("trained_bundle" if train else "untrained_bundle"))
     moved = write_ground(tmp_path / "there.tif", east_m=SHIFT_M[0], north_m=SHIFT_M[1])
     there = build_bundle(moved, tmp_path / "there.nadir", recipe=RECIPE, train=train)
     assert here.order.to_dict() == there.order.to_dict()

@@ -17,7 +17,6 @@ from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
 from nadirfix.manifest import read_manifest
-from nadirfix.offline import build_bundle
 from nadirfix.online import locate
 from nadirfix.options import SimulateOptions
 from nadirfix.study import run, variants
@@ -29,7 +28,7 @@ from nadirfix.study.run import Locator
 from nadirfix.study.variants import variants_of
 from nadirfix.types import View
 from nadirfix.world.photos import simulate_photos
-from tests.bundles import CAMERA, RECIPE, write_ground, write_ground_in
+from tests.bundles import CAMERA, RECIPE, write_ground_in
 from tests.command import nadirfix
 
 
@@ -215,14 +214,12 @@ def test_the_map_in_a_bundle_comes_out_where_it_was(tmp_path, crs, turn_deg):
         assert written.crs.to_epsg() == 32633
 
 
-def test_tables_of_the_method(tmp_path, monkeypatch):
+def test_tables_of_the_method(ground_map, trained_bundle, tmp_path, monkeypatch):
     """Every kind of variant is built, asked and measured; a second time nothing is trained again."""
     monkeypatch.setattr(variants, "_WIDTHS_M", (25.0, 50.0))
     monkeypatch.setattr(variants, "_HEADS", ("ce", "qamc"))
-    bundle = build_bundle(
-        write_ground(tmp_path / "map.tif"), tmp_path / "b.nadir", recipe=RECIPE, train=True, device="cpu"
-    )
-    with GeoMap.open(tmp_path / "map.tif") as ground:
+    bundle = Bundle.load(trained_bundle)
+    with GeoMap.open(ground_map) as ground:
         options = SimulateOptions(count=2, altitude_min_m=100.0, altitude_max_m=140.0)
         simulate_photos(ground, tmp_path / "p", camera=CAMERA, options=options)
     rows, locator = read_queries(tmp_path / "p"), Locator(bundle=bundle)

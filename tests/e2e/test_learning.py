@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 from nadirfix.geo.texture import Texture
 from nadirfix.options import RECIPES, AugmentOptions, Recipe, TrainOptions
 from nadirfix.world import make_world
+from tests.e2e.conftest import once
 
 torch = pytest.importorskip("torch")
 
@@ -38,12 +40,17 @@ GENTLE = AugmentOptions(
 
 
 @pytest.fixture(scope="module")
-def dates() -> tuple[Texture, Texture]:
-    world = make_world(size_m=2000.0, gsd_m=0.8, seed=WORLD_SEED)
-    old, new = (
-        Texture.from_array(p, None, affine=world.affine, epsg=world.epsg) for p in (world.old, world.new)
-    )
+def dates(shared: Path) -> tuple[Texture, Texture]:
+    """Both dates of the world, which one worker makes and the others read."""
+    with np.load(once(shared / "learning.npz", write_dates)) as kept:
+        place = {"affine": tuple(kept["affine"].tolist()), "epsg": int(kept["epsg"])}
+        old, new = (Texture.from_array(kept[name], None, **place) for name in ("old", "new"))
     return old, new
+
+
+def write_dates(path: Path) -> None:
+    world = make_world(size_m=2000.0, gsd_m=0.8, seed=WORLD_SEED)
+    np.savez(path, old=world.old, new=world.new, affine=world.affine, epsg=world.epsg)
 
 
 @pytest.fixture(autouse=True)

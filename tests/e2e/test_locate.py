@@ -413,7 +413,8 @@ def test_locating_in_a_fresh_core_environment(
 ) -> None:
     """Locating, and building as well: both bundles are the same, so both answers are.
 
-    The standard recipe builds there too, where its networks ship: its answer is near the truth.
+    The standard recipe builds there too, of fewer views, where its networks ship: its answer is near
+    the truth.
     """
     ground = tiny_world / "old.tif"
     command = [ROOT / "tests" / "core_install.sh", tiny_bundle, photos[0], ground, sys.executable]

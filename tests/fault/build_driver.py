@@ -64,9 +64,23 @@ def attempt(map_path: str, out: str, point: str | None, *, sheets: bool) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+#: What a build loads takes seconds, here once for all tries: torch, its exporter, and what reads and writes.
+LOADED = [
+    "nadirfix.offline",
+    "nadirfix.bundle.networks",
+    "torch._dynamo",
+    "torch.onnx._internal.exporter._core",
+    "onnxscript",
+    "onnxruntime",
+    "pandas",
+    "pyarrow.parquet",
+    "safetensors.torch",
+]
+
+
 def main(map_path: str, out: str, *points: str, sheets: bool) -> None:
-    importlib.import_module("nadirfix.offline")
-    importlib.import_module("nadirfix.bundle.networks")  # torch takes seconds to load, and is loaded once
+    for name in LOADED:
+        importlib.import_module(name)
     assert threading.active_count() == 1, "forking needs a process without threads"
     seen = []
     for point in [*points, None]:

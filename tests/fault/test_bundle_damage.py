@@ -13,8 +13,6 @@ pytest.importorskip("torch")
 from nadirfix.bundle import Bundle
 from nadirfix.bundle.parts import FORMAT, MANIFEST, OLDEST
 from nadirfix.errors import BundleError
-from nadirfix.offline import build_bundle
-from tests.bundles import RECIPE, write_ground
 from tests.command import nadirfix
 
 PARTS = [
@@ -30,9 +28,9 @@ PARTS = [
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bundle")
-    return build_bundle(write_ground(folder / "map.tif"), folder / "b.nadir", recipe=RECIPE, train=True).path
+def whole(trained_bundle: Path) -> Path:
+    """Read only: others use it too."""
+    return trained_bundle
 
 
 @pytest.fixture

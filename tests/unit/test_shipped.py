@@ -114,7 +114,10 @@ def test_a_build_with_them_never_loads_torch(tmp_path: Path, base: str) -> None:
     from tests.bundles import write_ground
 
     write_ground(tmp_path / "map.tif")
-    (tmp_path / "r.toml").write_text(FEW.replace("tiny", base))
+    recipe = FEW.replace("tiny", base)
+    if base == "standard":  # eight bits take as long as all else; a core install tries them (make long)
+        recipe = recipe.replace("views = 8", "views = 0")
+    (tmp_path / "r.toml").write_text(recipe)
     code = "import atexit, sys; from nadirfix.cli import main\n"
     code += "atexit.register(lambda: print('torch', 'torch' in sys.modules)); sys.exit(main())"
     given = ("build", tmp_path / "map.tif", "--out", tmp_path / "b.nadir", "--recipe", tmp_path / "r.toml")
