@@ -26,7 +26,7 @@ LAYERS = [
     {"nn", "runtime", "world"},
     {"altitude", "place", "retrieval", "verify"},
     {"bundle", "evaluate", "datasets"},
-    {"online", "confirm", "shot", "offline", "report"},
+    {"online", "confirm", "recognise", "shot", "offline", "report"},
     {"study"},
     {"cli", "serve"},
 ]
@@ -58,6 +58,8 @@ NEIGHBOURS = {
     ("manifest", "output"),
     ("place", "altitude"),  # references are made at the lowest altitude class
     ("online", "confirm"),
+    ("online", "recognise"),
+    ("recognise", "shot"),
     ("online", "shot"),
     ("confirm", "shot"),
     ("cli", "serve"),

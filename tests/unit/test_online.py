@@ -66,7 +66,7 @@ class Fake:
         directions = np.eye(4)
         self.voter = CellVoter([directions], self.order, recipe.head)
         self.manifest, self.projection = {"networks": {"place": {"training": None}}}, None
-        self.described = False
+        self.described, self.matcher_name, self.place_slack = False, None, 0.0
         self.altitude_classes = None
         self.altitude_network = Says(np.eye(len(self.bins))[altitude_class])
         self.place_network = Says(3 * directions[class_of] + 0.1)
