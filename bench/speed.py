@@ -189,11 +189,15 @@ def one_recipe(name: str, folder: Path, photos: list[bytes], given: argparse.Nam
             answers.append(answer)
             spent["plain"].append(staged(answer.timings_ms))
             spent["fast"].append(staged(fix.timings_ms))
+    found = ratios(spent)
+    rates = folder_rate(bundle, photos)
+    alone_s = found["mean_ms"]["plain"]["all"] / 1e3
     return {
         "ways": chosen,
         "references": len(bundle.references),
-        **ratios(spent),
-        "folder": folder_rate(bundle, photos),
+        **found,
+        "folder": rates,
+        "times_faster_in_a_folder": {way: round(alone_s * rate, 2) for way, rate in rates.items()},
         "s_loc_100": right(answers, fixes, truth_file(folder, given)),
         "agreement": agreement(bundle, photos[WARM_UP:], answers, fixes),
         "agreement_in_single_precision": in_single(bundle, photos[WARM_UP:], answers),
