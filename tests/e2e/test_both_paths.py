@@ -12,7 +12,7 @@ from nadirfix.bundle import Bundle
 from nadirfix.online import locate
 from nadirfix.options import LocateOptions
 from nadirfix.types import Point, View
-from tests.bundles import GROUND, photo_of
+from tests.bundles import GROUND, photo_of, write_ground
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
@@ -71,7 +71,7 @@ def test_both_paths_answer_alike(bundle: Bundle, cells: int | None) -> None:
 
 
 def test_networks_brought_to_the_bench_keep_their_classes(bundle: Bundle, tmp_path: Path) -> None:
-    recipe, ground = bundle.recipe, bundle.path.parent / "map.tif"
+    recipe, ground = bundle.recipe, write_ground(tmp_path / "map.tif")
     altitude, note = build_altitude_network(recipe.altitude_network, bundle.bins, seed=7)
     place, _ = build_place_network(recipe.place_network, recipe.head, bundle.order, seed=7)
     made = {"altitude": altitude.eval(), "place": place.eval(), "record": note}

@@ -459,10 +459,11 @@ def test_networks_are_chosen_by_how_many_pictures_they_will_see(
 
     asked: dict[str, int | None] = {}
 
-    def load(files, *, threads: int, looks: int | None = None) -> None:
+    def load(files, *, looks: int | None = None, **_more: object) -> None:
         asked[files.single.name] = looks
 
     monkeypatch.setattr(opened, "load_fastest", load)
+    monkeypatch.setattr(opened, "remembered_way", load)
     monkeypatch.setattr(Bundle, "matcher_name", "xfeat")
     for photos in (3, None):
         bundle = Bundle.load(tiny_bundle, photos=photos)

@@ -63,6 +63,8 @@ def bundle_of(detector: Detector | None, *views: View, ground: Any = None) -> Si
         describe=lambda embedding: embedding,
         lookup=lookup,
         matcher=lambda options: detector,
+        matcher_name=None if detector is None else "sift",
+        place_slack=0.0,
     )
 
 
