@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from nadirfix.bundle import backends, parts
 from nadirfix.options import RECIPES
-from nadirfix.runtime import NetworkFiles, load_fastest
+from nadirfix.runtime import NetworkFiles, load_fastest, probe
 from nadirfix.runtime.onnx import OnnxNetwork
-from nadirfix.runtime.probe import _preferred, fastest_way, same_best
+from nadirfix.runtime.probe import Trial, _preferred, fastest_way, same_best
 from nadirfix.runtime.shipped import shipped_network
 from nadirfix.runtime.ways import Way, _version, cache_file, possible_ways, remember, remembered_way
 
@@ -324,3 +327,40 @@ def test_ctrl_c_after_openvino_s_networks_are_gone(
     command = [sys.executable, "-c", GONE, str(files.single), str(tmp_path / "x.npy")]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "heard")
+
+
+def test_a_steady_network_must_hardly_differ(
+    files: NetworkFiles, examples: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight bits that are twice as fast and off by a cosine of 0.999."""
+    eight, angle = Way(precision="eight_bit"), np.arccos(0.999)
+
+    def tried(_files: NetworkFiles, way: Way, _examples: np.ndarray) -> Trial:
+        said = [np.cos(angle), np.sin(angle)] if way == eight else [1.0, 0.0]
+        return Trial(way, 10.0 if way == eight else 20.0, np.array([said], np.float32), 1.0)
+
+    monkeypatch.setattr(probe, "_tried", tried)
+    assert fastest_way(files, examples, ways=[Way(), eight]) == eight == remembered_way(files)
+    assert fastest_way(files, examples, ways=[Way(), eight], steady=True) == Way() == remembered_way(files)
+    assert remembered_way(files, looks=10**6) == Way(), "nor for a million photos"
+
+
+@pytest.mark.parametrize(
+    ("described", "matcher", "steady"), [(False, None, True), (True, None, False), (False, "sift", False)]
+)
+def test_places_are_steady_where_candidates_answer(
+    described: bool, matcher: str | None, steady: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, bool] = {}
+
+    def fastest(name: str, _examples: object, *, scores: bool, steady: bool) -> Way:
+        asked[name] = steady
+        return Way()
+
+    monkeypatch.setattr(backends, "fastest_way", fastest)
+    monkeypatch.setattr(backends, "_SHOWN", defaultdict(lambda: lambda bundle: None))
+    bundle = SimpleNamespace(
+        described=described, matcher_name=matcher, altitude_classes=None, network_files=lambda name: name
+    )
+    backends.find_fastest(bundle)
+    assert asked == {parts.ALTITUDE: False, parts.PLACE: steady}

@@ -39,7 +39,8 @@ def find_fastest(bundle: Bundle, progress: Progress = quiet) -> dict[str, str]:
     for done, part in enumerate(asked):
         progress(_STAGE, done, len(asked))
         scores = part == parts.ALTITUDE and bundle.altitude_classes is None
-        way = fastest_way(bundle.network_files(part), _SHOWN[part](bundle), scores=scores)
+        steady = part == parts.PLACE and not (bundle.described or bundle.matcher_name)
+        way = fastest_way(bundle.network_files(part), _SHOWN[part](bundle), scores=scores, steady=steady)
         found[part] = f"{way.library}, {way.precision}"
     progress(_STAGE, len(asked), len(asked))
     return found

@@ -24,11 +24,13 @@ from nadirfix.runtime.load import load_way
 from nadirfix.runtime.network import Floats
 from nadirfix.runtime.ways import NetworkFiles, Way, possible_ways, remember
 
-__all__ = ["SAME_ENOUGH", "Trial", "fastest_way", "likeness", "same_best"]
+__all__ = ["SAME_ENOUGH", "STEADY", "Trial", "fastest_way", "likeness", "same_best"]
 
 #: What a way's answers must have in common with single precision, as a cosine at the 5th percentile; and how
 #: often the best score must be that of the same class, where answers are scores.
 LIKE_ENOUGH, SAME_ENOUGH = 0.98, 0.97
+#: The same where an answer hangs on the last of its candidates: below, most photos would be looked at twice.
+STEADY = 0.9995
 #: Whoever takes no longer than this many times the fastest is nearly as fast; then likeness decides.
 NEARLY = 1.25
 _TURNS = 5
@@ -47,17 +49,22 @@ class Trial:
 
 
 def fastest_way(
-    files: NetworkFiles, examples: Floats, *, scores: bool = False, ways: Sequence[Way] | None = None
+    files: NetworkFiles,
+    examples: Floats,
+    *,
+    scores: bool = False,
+    steady: bool = False,
+    ways: Sequence[Way] | None = None,
 ) -> Way:
     """Measure all ways on these inputs, keep the result for this machine, and say which is fastest.
 
-    Of ``scores`` only the best counts; of anything else, all of it.
+    Of ``scores`` only the best counts; of anything else, all of it. A ``steady`` network must hardly differ.
     """
     trials = [_tried(files, way, examples) for way in ways or possible_ways(files)]
     wanted = trials[0].outputs
     if wanted is None:  # not even the usual way runs: whoever opens the network will be told why
         return trials[0].way
-    compare, enough = (same_best, SAME_ENOUGH) if scores else (likeness, LIKE_ENOUGH)
+    compare, enough = (same_best, SAME_ENOUGH) if scores else (likeness, STEADY if steady else LIKE_ENOUGH)
     like = {t.way: compare(t.outputs, wanted) for t in trials if t.outputs is not None}
     sound = [t for t in trials if t.median_ms is not None and like[t.way] >= enough]
     best = _preferred([(t.way, t.median_ms or 0.0, like[t.way]) for t in sound])

@@ -96,17 +96,21 @@ def remembered_way(files: NetworkFiles, *, looks: int | None = None) -> Way | No
 def remembered_likeness(files: NetworkFiles, way: Way) -> float:
     """The cosine of what this way says with what single precision says, as it was measured here."""
     said = _read().get(_key(files)) if files.name else None
+    found = _measured(said, way).get("likeness")
+    return float(found) if isinstance(found, int | float) and way.precision != "single" else 1.0
+
+
+def _measured(said: Any, way: Way) -> dict[str, Any]:
+    """What was measured of a way; nothing where nobody did, or the cache is broken."""
     measured = said.get("measured") if isinstance(said, dict) else None
     about = measured.get(way.name) if isinstance(measured, dict) else None
-    found = about.get("likeness") if isinstance(about, dict) else None
-    return float(found) if isinstance(found, int | float) and way.precision != "single" else 1.0
+    return about if isinstance(about, dict) else {}
 
 
 def _cost_ms(said: dict[str, Any], way: Way, looks: int | None) -> float | None:
     """What so many looks in this way take, opening included; None where it was not sound or not measured."""
-    measured = said.get("measured")
-    about = measured.get(way.name) if isinstance(measured, dict) else None
-    if looks is None or not isinstance(about, dict) or not about.get("sound"):
+    about = _measured(said, way)
+    if looks is None or not about.get("sound"):
         return None
     times_ms = (about.get("open_ms"), about.get("median_ms"))
     if not all(isinstance(one, int | float) for one in times_ms):
