@@ -15,7 +15,7 @@ import csv
 import numpy as np
 from record import RESULTS, record
 
-from nadirfix.options_verify import TrustOptions
+from nadirfix.options.verify import TrustOptions
 
 #: The squared radius that holds 95 of 100 of a round normal distribution of deviation 1.
 K95 = 5.991

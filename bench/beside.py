@@ -14,13 +14,13 @@ from pathlib import Path
 from places import teaches, together
 
 from nadirfix.altitude.bins import AltitudeBins
-from nadirfix.altitude.model import build_altitude_network
-from nadirfix.altitude.train import TrainedAltitude, altitude_job
+from nadirfix.geo.coverage import sharp_altitude_m
 from nadirfix.geo.texture import Texture
-from nadirfix.nn.ground import sharp_altitude_m
-from nadirfix.nn.loop import Job, StepReport, train
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.options import Recipe
+from nadirfix.options.recipe import Recipe
+from nadirfix.train.altitude import TrainedAltitude, altitude_job
+from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.loop import Job, StepReport, train
+from nadirfix.train.models.altitude import build_altitude_network
 
 PARTS = 4  # of a batch: the map, another place, the map, another place
 

@@ -19,19 +19,20 @@ from pathlib import Path
 import numpy as np
 from record import record
 
-from nadirfix.ahead import cores, in_order
 from nadirfix.altitude.bins import AltitudeBins
-from nadirfix.altitude.fit import Looks, draw_views, fit_directions, scores_of
-from nadirfix.bundle import Bundle, parts
+from nadirfix.arrays import softmax
+from nadirfix.bundle import Bundle
+from nadirfix.bundle import layout as parts
+from nadirfix.files import atomic_file
 from nadirfix.geo.texture import Texture
 from nadirfix.image.blank import without_blank
 from nadirfix.image.crop import network_frame
 from nadirfix.image.decode import decode
 from nadirfix.image.spectrum import log_spectrum
-from nadirfix.manifest import read_manifest
-from nadirfix.nn.probability import softmax
-from nadirfix.options import BinOptions, NetworkOptions
-from nadirfix.output import atomic_file
+from nadirfix.offline.altitude_fit import Looks, draw_views, fit_directions, scores_of
+from nadirfix.options.recipe import BinOptions, NetworkOptions
+from nadirfix.parallel import cores, in_order
+from nadirfix.photo_list import read_manifest
 from nadirfix.runtime import load_network
 
 #: Embeddings, a row each, and the altitudes they are of.

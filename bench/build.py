@@ -16,8 +16,8 @@ from pathlib import Path
 
 from record import networks_of, record
 
-from nadirfix.ahead import cores
 from nadirfix.bundle import Bundle
+from nadirfix.parallel import cores
 
 
 def main() -> None:

@@ -37,14 +37,15 @@ from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
 from nadirfix.image.decode import decode
-from nadirfix.manifest import ManifestRow, read_manifest
-from nadirfix.options import LocateOptions, RenderOptions, TextureOptions
-from nadirfix.options_verify import TrustOptions, VerifyOptions
+from nadirfix.options.locate import LocateOptions
+from nadirfix.options.map import RenderOptions, TextureOptions
+from nadirfix.options.verify import TrustOptions, VerifyOptions
+from nadirfix.photo_list import ManifestRow, read_manifest
 from nadirfix.types import Point, View
-from nadirfix.verify.compare import Comparison, Sighting
-from nadirfix.verify.decide import look_at
+from nadirfix.verify.calibration import bare_m, confidence_of, radii95_m, support_of
 from nadirfix.verify.features import Detector
-from nadirfix.verify.trust import bare_m, confidence_of, radii95_m, support_of
+from nadirfix.verify.registration import Comparison, Sighting
+from nadirfix.verify.search import look_at
 from nadirfix.world.make import make_world
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)

@@ -6,7 +6,7 @@ import dataclasses
 
 from places import ALTITUDE_CHANGES, PLACE_CHANGES
 
-from nadirfix.options import AugmentOptions
+from nadirfix.options.training import AugmentOptions
 
 #: What training views go through. Between the two dates of the town contrast differs by half, between those
 #: of the mine the finest detail by a third (bench/dates.py): "hazy" reaches so far, "wide" farther.

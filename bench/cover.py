@@ -23,7 +23,7 @@ from record import RESULTS, record
 from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.render import Rendered
-from nadirfix.manifest import read_views
+from nadirfix.photo_list import read_views
 from nadirfix.types import View
 
 CAMERA = DEFAULT_CAMERA

@@ -27,9 +27,9 @@ from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.image.crop import Canonical, canonical_crop
 from nadirfix.image.enlarge import _colours, cubic_shares
-from nadirfix.image.shares import summed
-from nadirfix.image.stamp import encode_jpeg
-from nadirfix.options import RECIPES
+from nadirfix.image.exif_writer import encode_jpeg
+from nadirfix.image.resampling import summed
+from nadirfix.options.recipe import RECIPES
 from nadirfix.types import View
 from nadirfix.world.files import write_world
 

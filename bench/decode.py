@@ -28,10 +28,11 @@ from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.image.decode import decode
-from nadirfix.image.stamp import encode_jpeg
+from nadirfix.image.exif_writer import encode_jpeg
 from nadirfix.offline import build_bundle
-from nadirfix.options import RECIPES, LocateOptions
-from nadirfix.shot import Shot, estimate_height, read_shot
+from nadirfix.online.photo import Shot, estimate_height, read_shot
+from nadirfix.options.locate import LocateOptions
+from nadirfix.options.recipe import RECIPES
 from nadirfix.types import View
 from nadirfix.world.files import write_world
 

@@ -20,19 +20,20 @@ from pathlib import Path
 import numpy as np
 from record import record
 
-from nadirfix.ahead import cores, in_order
-from nadirfix.bundle import Bundle, References, parts
-from nadirfix.bundle.describe import Lookout, describe_by_sheets
-from nadirfix.bundle.sheets import cut, plan_sheets, write_features
-from nadirfix.bundle.views import choose_views
+from nadirfix.arrays import unit
+from nadirfix.bundle import Bundle, References
+from nadirfix.bundle import layout as parts
 from nadirfix.camera import DEFAULT_CAMERA
+from nadirfix.files import quiet
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import canonical_crop
 from nadirfix.image.decode import decode
-from nadirfix.manifest import ManifestRow, read_manifest
-from nadirfix.nn.probability import unit
-from nadirfix.output import quiet
-from nadirfix.retrieval.whiten import Projection
+from nadirfix.offline.describe import Lookout, describe_by_sheets
+from nadirfix.offline.mosaic import cut, plan_sheets, write_features
+from nadirfix.offline.views import choose_views
+from nadirfix.parallel import cores, in_order
+from nadirfix.photo_list import ManifestRow, read_manifest
+from nadirfix.retrieval.whitening import Projection
 from nadirfix.runtime import Network, load_network
 
 CAMERA, NEAR_M, SEED, PIECE = DEFAULT_CAMERA, 100.0, 0, 8

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from record import record
 
-from nadirfix.bundle import Bundle, parts
-from nadirfix.manifest import read_manifest
+from nadirfix.bundle import Bundle
+from nadirfix.bundle import layout as parts
 from nadirfix.online import locate
-from nadirfix.options import LocateOptions
+from nadirfix.options.locate import LocateOptions
+from nadirfix.photo_list import read_manifest
+from nadirfix.runtime.backend import Way
 from nadirfix.runtime.load import load_way
-from nadirfix.runtime.ways import Way
 from nadirfix.types import Fix, Point
 
 OPTIONS = LocateOptions(verify=False, whole_frame=False)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from safetensors.torch import save_file
 
-from nadirfix.nn.embedder import Embedder
-from nadirfix.nn.start import start_embedder
-from nadirfix.nn.weights import load_encoder
-from nadirfix.options import load_recipe
+from nadirfix.options.recipe import load_recipe
+from nadirfix.train.models.embedder import Embedder
+from nadirfix.train.models.embedder_checkpoint import start_embedder
+from nadirfix.train.models.weights import load_encoder
 
 
 def main() -> None:

@@ -32,10 +32,10 @@ from record import record
 from train_step import made_ground
 
 from nadirfix.altitude.bins import AltitudeBins
+from nadirfix.geo.views import Views
 from nadirfix.image.crop import Canonical, canonical_crop, network_frame
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.nn.views import Views
-from nadirfix.options import Recipe, load_recipe
+from nadirfix.options.recipe import Recipe, load_recipe
+from nadirfix.train.data.device_renderer import DeviceTexture
 
 RECIPES = ("paper", "standard")
 PARTS = (*RECIPES, "verified_fix", "compiled")

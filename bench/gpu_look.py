@@ -15,13 +15,13 @@ from torch.nn import functional
 
 from nadirfix.camera import Camera
 from nadirfix.geo.texture import Texture
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.nn.views import Views
-from nadirfix.options import RenderOptions
-from nadirfix.options_verify import VerifyOptions
+from nadirfix.geo.views import Views
+from nadirfix.options.map import RenderOptions
+from nadirfix.options.verify import VerifyOptions
+from nadirfix.train.data.device_renderer import DeviceTexture
 from nadirfix.types import View
-from nadirfix.verify.compare import Comparison, Sighting, _Picture, _sighting, window_camera
 from nadirfix.verify.features import Features
+from nadirfix.verify.registration import Comparison, Sighting, _Picture, _sighting, window_camera
 
 _CELL, _STEP_PX, _DESCRIPTION, _MARGIN_PX = 8, 32, 64, 5
 

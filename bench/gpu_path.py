@@ -17,13 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.altitude.model import build_altitude_network
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.image.crop import Canonical, crop_window_px
-from nadirfix.nn.embedder import Embedder
-from nadirfix.nn.spectrum import log_spectrum
-from nadirfix.options import Recipe
-from nadirfix.place.model import build_place_network
+from nadirfix.options.recipe import Recipe
+from nadirfix.train.data.spectrum import log_spectrum
+from nadirfix.train.models.altitude import build_altitude_network
+from nadirfix.train.models.embedder import Embedder
+from nadirfix.train.models.place import build_place_network
 
 HEADINGS = 12
 CELLS, RETRIEVE = 3, 10

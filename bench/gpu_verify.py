@@ -24,17 +24,17 @@ from torch.nn import functional
 
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.geo.texture import Texture
+from nadirfix.geo.views import Views
 from nadirfix.image.crop import Canonical, Sheet, crop_window_px
-from nadirfix.nn.views import Views
-from nadirfix.options import LocateOptions
-from nadirfix.retrieval.votes import Votes, hypotheses_from, shares_of
+from nadirfix.options.locate import LocateOptions
+from nadirfix.retrieval.voting import Votes, hypotheses_from, shares_of
 from nadirfix.types import Hypothesis, Point, View
-from nadirfix.verify.decide import Wave, decide
+from nadirfix.verify.search import Wave, decide
 
 
 def export_xfeat(path: Path) -> None:
     """Write the matcher as TorchScript, its weights inside."""
-    from nadirfix.verify.xfeat import _pretrained, _told_together
+    from nadirfix.train.xfeat import _pretrained, _told_together
 
     network = _told_together(_pretrained())
     with torch.no_grad():
@@ -47,7 +47,7 @@ def load_xfeat(file: Path | None, device: torch.device) -> torch.nn.Module:
         # Its sizes are worked out with constants, which have to stay on the host: asking for one that is on
         # the GPU waits for it, and cannot be recorded.
         return torch.jit.freeze(torch.jit.load(str(file), map_location="cpu").eval().to(device))
-    from nadirfix.verify.xfeat import _pretrained, _told_together
+    from nadirfix.train.xfeat import _pretrained, _told_together
 
     return _told_together(_pretrained()).to(device)
 

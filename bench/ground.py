@@ -31,33 +31,26 @@ import numpy as np
 from cover import cover
 from record import RESULTS, record
 
-from nadirfix.altitude.levels import likely_altitudes, soft_altitude_m
+from nadirfix.altitude.posterior import likely_altitudes, soft_altitude_m
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
+from nadirfix.files import Progress
 from nadirfix.geo.angle import turn_deg
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.image.blank import without_blank
 from nadirfix.image.crop import canonical_crop, network_frame
 from nadirfix.image.decode import decode
 from nadirfix.image.spectrum import log_spectrum
-from nadirfix.manifest import read_manifest, read_views
 from nadirfix.offline import build_bundle
-from nadirfix.options import (
-    RECIPES,
-    SHIPPED_ALTITUDE,
-    SHIPPED_PLACE,
-    LocateOptions,
-    NetworkOptions,
-    Recipe,
-    SimulateOptions,
-    ships,
-)
-from nadirfix.options_frame import VoteOptions
-from nadirfix.output import Progress
-from nadirfix.retrieval.frame import Frame, Scale
-from nadirfix.retrieval.fuse import fuse
+from nadirfix.options.locate import LocateOptions
+from nadirfix.options.map import SimulateOptions
+from nadirfix.options.recipe import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, NetworkOptions, Recipe, ships
+from nadirfix.options.voting import VoteOptions
+from nadirfix.photo_list import read_manifest, read_views
+from nadirfix.retrieval.crops import Frame, Scale
 from nadirfix.retrieval.hypotheses import hypotheses
 from nadirfix.retrieval.index import ReferenceIndex
+from nadirfix.retrieval.wce import fuse
 from nadirfix.types import AltitudeEstimate, Candidates, Hypothesis, KnownAltitude, Point, View
 from nadirfix.world.photos import simulate_photos
 

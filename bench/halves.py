@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nadirfix.nn.views import Views
+from nadirfix.geo.views import Views
 
 HALVES = ("west", "east")
 
@@ -47,8 +47,8 @@ def own_west(real: Path, place: str, trials: dict[str, Lines]) -> np.ndarray:
     from shots import own_views
 
     from nadirfix.geo.texture import Texture
-    from nadirfix.nn.render import DeviceTexture
-    from nadirfix.options import load_recipe
+    from nadirfix.options.recipe import load_recipe
+    from nadirfix.train.data.device_renderer import DeviceTexture
 
     texture = Texture.load(real / f"{place}_new.ntx")
     source = DeviceTexture(texture, "cpu")

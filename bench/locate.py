@@ -21,10 +21,11 @@ from record import record
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.geo.geomap import GeoMap
-from nadirfix.image.stamp import encode_jpeg
+from nadirfix.image.exif_writer import encode_jpeg
 from nadirfix.offline import build_bundle
 from nadirfix.online import locate
-from nadirfix.options import RECIPES, Recipe, WorldOptions
+from nadirfix.options.map import WorldOptions
+from nadirfix.options.recipe import RECIPES, Recipe
 from nadirfix.types import View
 from nadirfix.world.files import write_world
 

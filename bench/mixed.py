@@ -18,10 +18,10 @@ import torch
 from places import MEASURED, load_maps, mixed_back
 from record import record
 
-from nadirfix.nn.embedder import Embedder, seeded
-from nadirfix.nn.start import save_embedder, start_embedder
-from nadirfix.nn.weights import load_encoder
-from nadirfix.options import NetworkOptions, Recipe, load_recipe
+from nadirfix.options.recipe import NetworkOptions, Recipe, load_recipe
+from nadirfix.train.models.embedder import Embedder, seeded
+from nadirfix.train.models.embedder_checkpoint import save_embedder, start_embedder
+from nadirfix.train.models.weights import load_encoder
 
 
 def main() -> None:

@@ -24,18 +24,19 @@ from record import commit, record
 from weigh import altitude_found, places_found
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.altitude.model import build_altitude_network
-from nadirfix.altitude.train import altitude_job
+from nadirfix.geo.coverage import sharp_altitude_m
 from nadirfix.geo.texture import Texture
-from nadirfix.nn.embedder import Embedder, seeded
-from nadirfix.nn.ground import sharp_altitude_m
-from nadirfix.nn.loop import Job, train
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.nn.start import save_embedder, start_embedder
-from nadirfix.nn.turns import in_turns
-from nadirfix.nn.weights import load_encoder
-from nadirfix.options import AugmentOptions, NetworkOptions, Recipe, load_recipe
-from nadirfix.place.contrast import DatedMap, contrast_job, shown_places
+from nadirfix.options.recipe import NetworkOptions, Recipe, load_recipe
+from nadirfix.options.training import AugmentOptions
+from nadirfix.train.altitude import altitude_job
+from nadirfix.train.contrastive import DatedMap, contrast_job, shown_places
+from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.round_robin import in_turns
+from nadirfix.train.loop import Job, train
+from nadirfix.train.models.altitude import build_altitude_network
+from nadirfix.train.models.embedder import Embedder, seeded
+from nadirfix.train.models.embedder_checkpoint import save_embedder, start_embedder
+from nadirfix.train.models.weights import load_encoder
 
 #: Places that look softer than their pixels are: the size of the smallest thing seen, in metres.
 SOFT_GSD_M = {"desert": 1.0}

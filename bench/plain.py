@@ -16,10 +16,10 @@ import torch
 from PIL import Image
 
 from nadirfix.bundle import Bundle
-from nadirfix.options import LocateOptions
-from nadirfix.recognise import likeliest
-from nadirfix.retrieval.fuse import Fused, fuse
-from nadirfix.stopwatch import Stopwatch
+from nadirfix.online.retrieve import likeliest
+from nadirfix.options.locate import LocateOptions
+from nadirfix.retrieval.wce import Fused, fuse
+from nadirfix.timing import Stopwatch
 from nadirfix.types import Candidates
 
 

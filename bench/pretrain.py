@@ -24,23 +24,24 @@ import torch
 from torch import nn
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.altitude.model import build_altitude_network
-from nadirfix.altitude.train import altitude_errors, altitude_input, altitude_job
-from nadirfix.altitude.views import AltitudeSampler
+from nadirfix.geo.coverage import Ground
 from nadirfix.geo.texture import Texture
-from nadirfix.nn.data import Pictures, Sampling
-from nadirfix.nn.embedder import Embedder, seeded
-from nadirfix.nn.ground import Ground
-from nadirfix.nn.loop import StepReport, train
-from nadirfix.nn.mixvpr import descriptor
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.nn.start import save_embedder, start_embedder
-from nadirfix.nn.turns import in_turns
-from nadirfix.nn.views import Views
-from nadirfix.nn.weights import load_encoder
-from nadirfix.options import AugmentOptions, ContrastOptions, Recipe, TrainOptions, load_recipe
-from nadirfix.place.contrast import DatedMap, contrast_job
-from nadirfix.place.views import lattice_places
+from nadirfix.geo.views import Views
+from nadirfix.options.recipe import Recipe, load_recipe
+from nadirfix.options.training import AugmentOptions, ContrastOptions, TrainOptions
+from nadirfix.train.altitude import altitude_errors, altitude_input, altitude_job
+from nadirfix.train.contrastive import DatedMap, contrast_job
+from nadirfix.train.data.altitude_views import AltitudeSampler
+from nadirfix.train.data.batches import Pictures, Sampling
+from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.place_views import lattice_places
+from nadirfix.train.data.round_robin import in_turns
+from nadirfix.train.loop import StepReport, train
+from nadirfix.train.models.altitude import build_altitude_network
+from nadirfix.train.models.embedder import Embedder, seeded
+from nadirfix.train.models.embedder_checkpoint import save_embedder, start_embedder
+from nadirfix.train.models.mixvpr import descriptor
+from nadirfix.train.models.weights import load_encoder
 from nadirfix.world.make import make_world
 
 #: Seeds below 1000 are for tests, the demo and people.

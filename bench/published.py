@@ -40,12 +40,13 @@ from shots import (
 )  # fmt: skip
 from trained import describe_references, named_rightly, recalled, top_cells
 
-from nadirfix.altitude.train import train_altitude
 from nadirfix.geo.texture import Texture
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.nn.views import Views
-from nadirfix.options import NetworkOptions, Recipe, TrainOptions, load_recipe
-from nadirfix.place.train import TrainedPlace, place_sampler, train_place
+from nadirfix.geo.views import Views
+from nadirfix.options.recipe import NetworkOptions, Recipe, load_recipe
+from nadirfix.options.training import TrainOptions
+from nadirfix.train.altitude import train_altitude
+from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.place import TrainedPlace, place_sampler, train_place
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from nadirfix.output import atomic_file
+from nadirfix.files import atomic_file
 
 __all__ = ["commit", "machine", "networks_of", "record", "record_lines", "say", "write_csv"]
 

@@ -26,14 +26,14 @@ from record import networks_of, record, record_lines
 
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA as CAMERA
-from nadirfix.evaluate import NEAR_M
+from nadirfix.evaluation.metrics import NEAR_M
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.geotiff import write_geotiff
 from nadirfix.geo.texture import Texture
-from nadirfix.image.stamp import encode_jpeg
+from nadirfix.image.exif_writer import encode_jpeg
 from nadirfix.offline import build_bundle
 from nadirfix.online import locate
-from nadirfix.options import RECIPES
+from nadirfix.options.recipe import RECIPES
 from nadirfix.types import Fix, Point, View
 from nadirfix.world.make import World, make_world
 

@@ -49,16 +49,17 @@ from shots import (
 from trained import describe_references, named_rightly, recalled, top_cells
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.altitude.train import train_altitude
 from nadirfix.geo.texture import Texture
-from nadirfix.nn.embedder import Embedder, seeded
-from nadirfix.nn.loop import train
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.nn.views import Views
-from nadirfix.nn.weights import load_encoder
-from nadirfix.options import NetworkOptions, Recipe, TrainOptions, load_recipe
-from nadirfix.place.contrast import DatedMap, contrast_job
-from nadirfix.place.train import place_sampler, train_place
+from nadirfix.geo.views import Views
+from nadirfix.options.recipe import NetworkOptions, Recipe, load_recipe
+from nadirfix.options.training import TrainOptions
+from nadirfix.train.altitude import train_altitude
+from nadirfix.train.contrastive import DatedMap, contrast_job
+from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.loop import train
+from nadirfix.train.models.embedder import Embedder, seeded
+from nadirfix.train.models.weights import load_encoder
+from nadirfix.train.place import place_sampler, train_place
 
 OWN_COUNT = 200
 OWN_ALTITUDES_M = {**MEASURED, "desert": (100.0, 700.0), "campus": (100.0, 250.0)}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nadirfix.options import BinOptions, HeadOptions
+from nadirfix.options.recipe import BinOptions, HeadOptions
 
 USUAL_BINS, USUAL_HEAD = BinOptions(), HeadOptions()
 

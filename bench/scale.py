@@ -23,9 +23,9 @@ import numpy as np
 from record import record
 
 from nadirfix.geo.grid import ClassOrder, Grid
-from nadirfix.options import HeadOptions
-from nadirfix.place.cell_index import MANY_CELLS, CellIndex, build_cell_index, index_names
-from nadirfix.place.classify import CellVoter
+from nadirfix.options.recipe import HeadOptions
+from nadirfix.retrieval.cell_index import MANY_CELLS, CellIndex, build_cell_index, index_names
+from nadirfix.retrieval.cells import CellVoter
 from nadirfix.retrieval.index import ReferenceIndex
 
 DIMS, PER_CELL, CELLS, RETRIEVE, QUERIES = 512, 36, 3, 10, 200

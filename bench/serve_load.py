@@ -41,7 +41,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.offline import build_bundle
-from nadirfix.options import RECIPES, SimulateOptions
+from nadirfix.options.map import SimulateOptions
+from nadirfix.options.recipe import RECIPES
 from nadirfix.serve.options import ServeOptions
 from nadirfix.world.files import write_world
 from nadirfix.world.photos import simulate_photos

@@ -22,14 +22,14 @@ from pathlib import Path
 import onnx
 
 import nadirfix.weights
-from nadirfix.bundle.halve import store_bytes, store_half
-from nadirfix.bundle.networks import network_facts
-from nadirfix.nn.embedder import Embedder
-from nadirfix.nn.export import export_network
-from nadirfix.nn.start import embedder_says, save_embedder, start_embedder
-from nadirfix.nn.weights import WeightsRecord, load_encoder
-from nadirfix.options import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, NetworkOptions
-from nadirfix.output import atomic_file
+from nadirfix.files import atomic_file
+from nadirfix.offline.compress import store_bytes, store_half
+from nadirfix.offline.trained_networks import network_facts
+from nadirfix.options.recipe import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, NetworkOptions
+from nadirfix.train.export import export_network
+from nadirfix.train.models.embedder import Embedder
+from nadirfix.train.models.embedder_checkpoint import embedder_says, save_embedder, start_embedder
+from nadirfix.train.models.weights import WeightsRecord, load_encoder
 
 WEIGHTS = Path(nadirfix.weights.__file__).parent
 STANDARD = {"altitude": SHIPPED_ALTITUDE, "place": SHIPPED_PLACE}

@@ -19,15 +19,17 @@ import numpy as np
 import torch
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.altitude.train import altitude_input
+from nadirfix.files import atomic_file
+from nadirfix.geo.coverage import Ground
+from nadirfix.geo.views import Views
 from nadirfix.image.blank import without_blank
 from nadirfix.image.crop import Canonical, canonical_crop, network_frame
-from nadirfix.nn.ground import Ground
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.nn.views import Views
-from nadirfix.options import LocateOptions, NetworkOptions, Recipe, SimulateOptions
-from nadirfix.output import atomic_file
-from nadirfix.retrieval.fuse import fuse
+from nadirfix.options.locate import LocateOptions
+from nadirfix.options.map import SimulateOptions
+from nadirfix.options.recipe import NetworkOptions, Recipe
+from nadirfix.retrieval.wce import fuse
+from nadirfix.train.altitude import altitude_input
+from nadirfix.train.data.device_renderer import DeviceTexture
 from nadirfix.types import Candidates
 
 CHUNK = 128

@@ -35,26 +35,30 @@ from plain import Answer, Straightforward
 from record import record
 from start import cold_start
 
-from nadirfix.ahead import cores, in_order
 from nadirfix.altitude.bins import AltitudeBins
-from nadirfix.altitude.fit import fit_directions
-from nadirfix.altitude.model import build_altitude_network
-from nadirfix.bundle import Bundle, networks, parts
-from nadirfix.bundle.backends import find_fastest
-from nadirfix.bundle.describe import Lookout
-from nadirfix.bundle.eight_bits import altitude_examples, place_examples
+from nadirfix.bundle import Bundle
+from nadirfix.bundle import layout as parts
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.geo.geomap import GeoMap
-from nadirfix.image.stamp import encode_jpeg
-from nadirfix.manifest import read_views
-from nadirfix.nn.embedder import Embedder
+from nadirfix.image.exif_writer import encode_jpeg
 from nadirfix.offline import build_bundle
+from nadirfix.offline import trained_networks as networks
+from nadirfix.offline.altitude_fit import fit_directions
+from nadirfix.offline.describe import Lookout
+from nadirfix.offline.int8 import altitude_examples, place_examples
+from nadirfix.offline.tune import find_fastest
 from nadirfix.online import locate, open_parts
-from nadirfix.options import RECIPES, LocateOptions, QuantiseOptions, Recipe, TrainOptions
-from nadirfix.place.model import build_place_network
+from nadirfix.options.locate import LocateOptions
+from nadirfix.options.recipe import RECIPES, QuantiseOptions, Recipe
+from nadirfix.options.training import TrainOptions
+from nadirfix.parallel import cores, in_order
+from nadirfix.photo_list import read_views
+from nadirfix.runtime.backend import Way
 from nadirfix.runtime.load import load_way
 from nadirfix.runtime.network import Network
-from nadirfix.runtime.ways import Way
+from nadirfix.train.models.altitude import build_altitude_network
+from nadirfix.train.models.embedder import Embedder
+from nadirfix.train.models.place import build_place_network
 from nadirfix.types import Fix, View
 from nadirfix.world.files import write_world
 
@@ -350,7 +354,7 @@ def settled(recipe: Recipe, rough: Bundle, given: argparse.Namespace) -> dict[st
 
 
 def labelled(recipe: Recipe, lookout: Lookout, bins: AltitudeBins) -> tuple[np.ndarray, np.ndarray]:
-    from nadirfix.altitude.fit import draw_views
+    from nadirfix.offline.altitude_fit import draw_views
 
     options = dataclasses.replace(recipe.fit, views=recipe.quantise.views)
     views = draw_views(lookout.texture, recipe.camera, bins, options)

@@ -21,12 +21,12 @@ from record import networks_of, record, record_lines
 from verify import record_of, spread
 
 from nadirfix.bundle import Bundle
-from nadirfix.evaluate import QueryRecord, error_m, measures
-from nadirfix.manifest import read_manifest
+from nadirfix.evaluation.metrics import QueryRecord, error_m, measures
 from nadirfix.online import locate
-from nadirfix.options import LocateOptions
-from nadirfix.options_frame import VoteOptions
-from nadirfix.options_verify import VerifyOptions
+from nadirfix.options.locate import LocateOptions
+from nadirfix.options.verify import VerifyOptions
+from nadirfix.options.voting import VoteOptions
+from nadirfix.photo_list import read_manifest
 
 WHOLE = LocateOptions()
 ONE_ALTITUDE = VoteOptions(scales=1)

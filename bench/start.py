@@ -25,14 +25,15 @@ import numpy as np
 from record import record
 from serve_load import prepare
 
-from nadirfix.bundle import Bundle, References, parts
-from nadirfix.bundle.backends import find_fastest, is_known
-from nadirfix.bundle.describe import mean_directions, save_array
+from nadirfix.bundle import Bundle, References
+from nadirfix.bundle import layout as parts
 from nadirfix.bundle.references import write_references
 from nadirfix.geo.grid import ClassOrder
+from nadirfix.offline.describe import mean_directions, save_array
+from nadirfix.offline.tune import find_fastest, is_known
 from nadirfix.online import locate
-from nadirfix.options import LocateOptions
-from nadirfix.place.cell_index import build_cell_index, index_names
+from nadirfix.options.locate import LocateOptions
+from nadirfix.retrieval.cell_index import build_cell_index, index_names
 
 CELLS_PER_SIDE, PER_CELL = 45, 28
 SINGLE_CROP = LocateOptions(verify=False, weighted=False, whole_frame=False)

@@ -25,13 +25,14 @@ from verify import spread
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.image.decode import decode
-from nadirfix.manifest import read_manifest
-from nadirfix.options import LocateOptions, RenderOptions
-from nadirfix.options_verify import VerifyOptions
-from nadirfix.stopwatch import Stopwatch
+from nadirfix.options.locate import LocateOptions
+from nadirfix.options.map import RenderOptions
+from nadirfix.options.verify import VerifyOptions
+from nadirfix.photo_list import read_manifest
+from nadirfix.timing import Stopwatch
 from nadirfix.types import View
-from nadirfix.verify.compare import Comparison
 from nadirfix.verify.features import Detector, Features
+from nadirfix.verify.registration import Comparison
 
 HEADINGS, SCALE_STEP = 12, 1.24
 BYTES = 64 + 4  # of a point: its description in eight bits, its place

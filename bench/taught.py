@@ -28,17 +28,18 @@ from torch.nn import functional
 from trained import describe_references, recalled, reference_views
 
 from nadirfix.geo.texture import Texture
-from nadirfix.nn.data import Pictures, batch_index
-from nadirfix.nn.embedder import Embedder, seeded
-from nadirfix.nn.loop import Job, train
-from nadirfix.nn.mixvpr import descriptor
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.nn.start import start_embedder
-from nadirfix.nn.weights import load_encoder
-from nadirfix.options import SHIPPED_PLACE, Recipe, TrainOptions, load_recipe
-from nadirfix.place.train import place_sampler
-from nadirfix.place.views import PlaceSampler
-from nadirfix.retrieval.whiten import Projection
+from nadirfix.options.recipe import SHIPPED_PLACE, Recipe, load_recipe
+from nadirfix.options.training import TrainOptions
+from nadirfix.retrieval.whitening import Projection
+from nadirfix.train.data.batches import Pictures, batch_index
+from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.place_views import PlaceSampler
+from nadirfix.train.loop import Job, train
+from nadirfix.train.models.embedder import Embedder, seeded
+from nadirfix.train.models.embedder_checkpoint import start_embedder
+from nadirfix.train.models.mixvpr import descriptor
+from nadirfix.train.models.weights import load_encoder
+from nadirfix.train.place import place_sampler
 
 DIMS, POWER = 256, 0.5  # as the standard recipe whitens
 FITTED = 4096  # views whitening is fitted to

@@ -22,10 +22,11 @@ import torch
 from record import record
 
 from nadirfix.geo.texture import Texture
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.options import TrainOptions, load_recipe
-from nadirfix.place.model import build_place_network
-from nadirfix.place.train import place_job, place_sampler
+from nadirfix.options.recipe import load_recipe
+from nadirfix.options.training import TrainOptions
+from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.models.place import build_place_network
+from nadirfix.train.place import place_job, place_sampler
 
 
 def main() -> None:

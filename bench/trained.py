@@ -9,16 +9,16 @@ import torch
 from shots import CHUNK, Row, half, placed, summary
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
+from nadirfix.geo.coverage import Ground
 from nadirfix.geo.grid import Grid
 from nadirfix.geo.texture import Texture
-from nadirfix.nn.ground import Ground
-from nadirfix.nn.mixvpr import descriptor
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.nn.views import Views
-from nadirfix.options import Recipe
-from nadirfix.place.classify import CellVoter
-from nadirfix.place.train import TrainedPlace
-from nadirfix.place.views import lattice_places
+from nadirfix.geo.views import Views
+from nadirfix.options.recipe import Recipe
+from nadirfix.retrieval.cells import CellVoter
+from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.place_views import lattice_places
+from nadirfix.train.models.mixvpr import descriptor
+from nadirfix.train.place import TrainedPlace
 
 CELLS = 3
 

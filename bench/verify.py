@@ -28,23 +28,24 @@ from record import networks_of, record, record_lines
 
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
-from nadirfix.evaluate import QueryRecord, error_m, heading_error_deg, measures, trust
+from nadirfix.evaluation.metrics import QueryRecord, error_m, heading_error_deg, measures, trust
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
 from nadirfix.image.decode import decode
 from nadirfix.image.tags import choose_camera, read_tags
-from nadirfix.manifest import ManifestRow, read_manifest
 from nadirfix.online import locate
-from nadirfix.options import LocateOptions, SimulateOptions, TextureOptions
-from nadirfix.options_verify import VerifyOptions
+from nadirfix.options.locate import LocateOptions
+from nadirfix.options.map import SimulateOptions, TextureOptions
+from nadirfix.options.verify import VerifyOptions
+from nadirfix.photo_list import ManifestRow, read_manifest
 from nadirfix.runtime import load_network
+from nadirfix.train.xfeat import export_xfeat
 from nadirfix.types import Fix, Hypothesis, View
-from nadirfix.verify.answer import verified_fix
-from nadirfix.verify.compare import Comparison
-from nadirfix.verify.decide import Wave, decide
 from nadirfix.verify.features import Detector, detector_of
-from nadirfix.verify.xfeat import export_xfeat
+from nadirfix.verify.registration import Comparison
+from nadirfix.verify.result import verified_fix
+from nadirfix.verify.search import Wave, decide
 from nadirfix.world.files import write_world
 from nadirfix.world.photos import simulate_photos
 

@@ -14,17 +14,18 @@ from shots import decoded
 from torch import nn
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.altitude.fit import fit_directions, scores_of
-from nadirfix.altitude.train import altitude_input
-from nadirfix.nn.data import Pictures
-from nadirfix.nn.ground import Ground
-from nadirfix.nn.mixvpr import descriptor
-from nadirfix.nn.render import DeviceTexture
-from nadirfix.nn.views import Views
-from nadirfix.options import AugmentOptions, Recipe
-from nadirfix.place.contrast import DatedMap
-from nadirfix.place.views import lattice_places
-from nadirfix.retrieval.whiten import Projection
+from nadirfix.geo.coverage import Ground
+from nadirfix.geo.views import Views
+from nadirfix.offline.altitude_fit import fit_directions, scores_of
+from nadirfix.options.recipe import Recipe
+from nadirfix.options.training import AugmentOptions
+from nadirfix.retrieval.whitening import Projection
+from nadirfix.train.altitude import altitude_input
+from nadirfix.train.contrastive import DatedMap
+from nadirfix.train.data.batches import Pictures
+from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.place_views import lattice_places
+from nadirfix.train.models.mixvpr import descriptor
 
 SEED, PHOTOS, FITTED = 77, 500, 1200
 UNCHANGED = AugmentOptions(colour=0, haze=0, blur=0, noise_levels=0, jpeg=0, shadow=0, patches=0, tilt_deg=0)

@@ -16,7 +16,7 @@ from pathlib import Path
 import cv2
 
 from nadirfix.geo.texture import Texture
-from nadirfix.options import TextureOptions
+from nadirfix.options.map import TextureOptions
 from nadirfix.world.make import make_world
 
 FIRST_TRAINING_SEED, FIRST_HELD_OUT_SEED = 1000, 2000

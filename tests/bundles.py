@@ -14,15 +14,15 @@ from rasterio.enums import ColorInterp
 from rasterio.transform import from_origin
 
 from nadirfix.camera import Camera
-from nadirfix.options import (
+from nadirfix.options.recipe import (
     BinOptions,
+    FitOptions,
     NetworkOptions,
     QuantiseOptions,
     Recipe,
     ReferenceOptions,
-    TrainOptions,
 )
-from nadirfix.options_frame import FitOptions
+from nadirfix.options.training import TrainOptions
 from nadirfix.types import View
 from tests.ground import Ground
 

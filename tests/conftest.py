@@ -6,6 +6,8 @@ import tempfile
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.fixtures", "tests.matchers"]
+
 # What this machine found out about itself, in earlier runs, must not decide what a test sees.
 _CACHE = tempfile.TemporaryDirectory(prefix="nadirfix-tests-")
 os.environ["NADIRFIX_CACHE"] = _CACHE.name

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nadirfix.evaluate import QueryRecord
+from nadirfix.evaluation.metrics import QueryRecord
 from nadirfix.types import Candidates, Fix, Point
 
 EPSG = 32633

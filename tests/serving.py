@@ -17,14 +17,14 @@ import numpy as np
 from PIL import Image
 
 from nadirfix.bundle import References
-from nadirfix.bundle.parts import MANIFEST
+from nadirfix.bundle.layout import MANIFEST
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
 from nadirfix.serve.app import create_app
-from nadirfix.serve.front import PAGE_FOLDER
 from nadirfix.serve.options import ServeOptions
-from nadirfix.serve.run import listen, make_server
-from nadirfix.serve.wish import Wish
+from nadirfix.serve.server import listen, make_server
+from nadirfix.serve.static import PAGE_FOLDER
+from nadirfix.serve.uploads.parameters import Wish
 from tests.bundles import CAMERA, RECIPE
 
 EPSG = 32633

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from nadirfix.geo.texture import Texture
     from nadirfix.offline import build_bundle
     from nadirfix.online import locate
-    from nadirfix.options import LocateOptions, Recipe, load_recipe
+    from nadirfix.options.locate import LocateOptions
+    from nadirfix.options.recipe import Recipe, load_recipe
     from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis, Point, View
 
 __all__ = [
@@ -67,7 +68,8 @@ _NAMES_BY_HOME = {
     "geo.texture": ("Texture",),
     "offline": ("build_bundle",),
     "online": ("locate",),
-    "options": ("LocateOptions", "Recipe", "load_recipe"),
+    "options.locate": ("LocateOptions",),
+    "options.recipe": ("Recipe", "load_recipe"),
     "types": ("AltitudeEstimate", "Candidates", "Fix", "Hypothesis", "Point", "View"),
 }
 _HOME = {name: home for home, names in _NAMES_BY_HOME.items() for name in names}

@@ -228,7 +228,7 @@ class Fix:
 
     def to_dict(self) -> dict[str, Any]:
         """One line of ``nadirfix locate``: every field is always there, unknown is null."""
-        from nadirfix.line import line_of
+        from nadirfix.serialise import line_of
 
         return line_of(self)
 

@@ -16,10 +16,9 @@ import pytest
 
 pytest.importorskip("fastapi", reason="no service: pip install 'nadirfix[serve]'")
 
-from nadirfix.manifest import ManifestRow, read_manifest
+from nadirfix.photo_list import ManifestRow, read_manifest
 from tests.browser.fake_service import FakeService, running
 from tests.browser.tiles import Tiles
-from tests.e2e.conftest import shared, tiny_bundle, tiny_photos, tiny_world  # noqa: F401
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
 
@@ -108,17 +107,17 @@ def browser(page_files: Path) -> Iterator[playwright.Browser]:
 
 
 @pytest.fixture(scope="session")
-def truths(tiny_photos: Path) -> list[ManifestRow]:  # noqa: F811
+def truths(tiny_photos: Path) -> list[ManifestRow]:
     return read_manifest(tiny_photos / "manifest.csv")
 
 
 @pytest.fixture
-def photos(tiny_photos: Path) -> list[Path]:  # noqa: F811
+def photos(tiny_photos: Path) -> list[Path]:
     return sorted((tiny_photos / "photos").glob("*.jpg"))
 
 
 @pytest.fixture(scope="session")
-def tiles(tiny_world: Path) -> Tiles:  # noqa: F811
+def tiles(tiny_world: Path) -> Tiles:
     return Tiles(tiny_world / "old.tif")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from nadirfix.camera import Camera
-from nadirfix.manifest import ManifestRow
+from nadirfix.photo_list import ManifestRow
 from nadirfix.types import AltitudeEstimate, Candidates, Fix
 
 CANONICAL_M = 125.0

@@ -27,8 +27,8 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from nadirfix.geo.geomap import GeoMap
-from nadirfix.manifest import ManifestRow
-from nadirfix.serve.envelope import POLICY
+from nadirfix.photo_list import ManifestRow
+from nadirfix.serve.middleware import POLICY
 from nadirfix.types import Point, View
 from tests.browser.fake_answers import CAMERA, CANONICAL_M, answer_for, jpeg, reference_place, verdict
 from tests.browser.tiles import Tiles

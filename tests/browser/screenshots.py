@@ -18,7 +18,7 @@ from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.offline import build_bundle
-from nadirfix.options import RECIPES
+from nadirfix.options.recipe import RECIPES
 from nadirfix.serve.options import ServeOptions
 from nadirfix.types import Point, View
 from nadirfix.world.files import write_world

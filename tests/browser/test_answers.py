@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from nadirfix.camera import Camera
-from nadirfix.manifest import ManifestRow
+from nadirfix.photo_list import ManifestRow
 from nadirfix.types import Point
 from tests.browser.conftest import Visit
 from tests.browser.fake_answers import CAMERA, OFF_M

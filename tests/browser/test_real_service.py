@@ -16,11 +16,11 @@ import rasterio
 from PIL import Image
 
 from nadirfix.formats import csv_text, geojson
-from nadirfix.manifest import ManifestRow
+from nadirfix.photo_list import ManifestRow
 from tests.browser.conftest import Opener, Visit
 from tests.browser.test_answers import in_frame, on_screen, place_of, saved, screenshot
 from tests.browser.tiles import Tiles
-from tests.e2e.conftest import CAMERA, once
+from tests.fixtures import CAMERA, once
 
 pytest.importorskip("nadirfix.serve.app", reason="no service in this checkout")
 
@@ -32,8 +32,8 @@ LIKE = 8.0
 def sure_bundle(shared: Path, tiny_world: Path) -> Path:
     """The small world's bundle as ``nadirfix build --recipe tiny`` makes it: with the matcher."""
     from nadirfix.offline import build_bundle
-    from nadirfix.options import RECIPES
-    from nadirfix.verify.xfeat import missing_for_xfeat
+    from nadirfix.options.recipe import RECIPES
+    from nadirfix.train.xfeat import missing_for_xfeat
 
     if missing := missing_for_xfeat():
         pytest.skip(f"the verify extra is not installed: {', '.join(missing)}")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nadirfix.arrays import softmax
 from nadirfix.errors import InputError
-from nadirfix.nn.probability import softmax
-from nadirfix.options import BinOptions, ReferenceOptions
+from nadirfix.options.recipe import BinOptions, ReferenceOptions
 from nadirfix.types import AltitudeEstimate
 
 __all__ = ["AltitudeBins", "canonical_altitude_m"]

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.bundle.parts import damaged
+from nadirfix.bundle.layout import damaged
+from nadirfix.files import atomic_file
 from nadirfix.geo.crs import transform
 from nadirfix.geo.grid import ClassOrder, Grid
-from nadirfix.output import atomic_file
 
 if TYPE_CHECKING:
     import pyarrow

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nadirfix.cli.words import explain
+from nadirfix.cli.messages import explain
 from nadirfix.errors import NadirfixError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _COMMANDS = (
     "evaluate",
     "relabel",
     "info",
-    "verify",
+    "check",
     "serve",
 )
 
@@ -41,7 +41,7 @@ def _app(commands: Sequence[str]) -> typer.Typer:
     """The command line with these commands."""
     import typer
 
-    from nadirfix.cli.door import door
+    from nadirfix.cli.global_options import door
 
     made = typer.Typer(
         name="nadirfix",
@@ -88,8 +88,8 @@ def main() -> int:
 def _run(arguments: Sequence[str]) -> int:
     """Photos that are plainly asked about are placed at once; everything else goes through the parser."""
     if arguments[:1] == ["locate"]:
-        from nadirfix.cli.placing import place_photos
-        from nadirfix.cli.quick import plainly_asked
+        from nadirfix.cli.fast_path import plainly_asked
+        from nadirfix.cli.locating import place_photos
 
         asked = plainly_asked(arguments[1:])
         if asked is not None:

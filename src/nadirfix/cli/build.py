@@ -13,7 +13,7 @@ from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.cli.common import Overwrite, Quiet, print_result, remark
 from nadirfix.cli.info import summary
 from nadirfix.cli.progress import progress_bar
-from nadirfix.options import RECIPES, Recipe, load_recipe
+from nadirfix.options.recipe import RECIPES, Recipe, load_recipe
 
 __all__ = ["Device", "build"]
 

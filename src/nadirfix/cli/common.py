@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nadirfix.cli.words import explain, print_result, remark
+from nadirfix.cli.messages import explain, print_result, remark
 
 __all__ = ["Overwrite", "Quiet", "explain", "print_result", "remark"]
 

@@ -15,18 +15,10 @@ from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.readme import figures_block, put_block
 from nadirfix.cli.stages import Stage, Story, tell
 from nadirfix.cli.tables import print_comparison, print_stages
-from nadirfix.manifest import read_manifest
-from nadirfix.options import (
-    RECIPES,
-    SHIPPED_ALTITUDE,
-    SHIPPED_PLACE,
-    Recipe,
-    SimulateOptions,
-    WorldOptions,
-    ships,
-)
-from nadirfix.options_frame import FitOptions
-from nadirfix.output import Progress, atomic_file
+from nadirfix.files import Progress, atomic_file
+from nadirfix.options.map import SimulateOptions, WorldOptions
+from nadirfix.options.recipe import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, FitOptions, Recipe, ships
+from nadirfix.photo_list import read_manifest
 
 __all__ = ["demo"]
 
@@ -168,8 +160,8 @@ def _build(world: Path, target: Path, plan: _Plan, progress: Progress) -> None:
 
 def _evaluate(photos: Path, bundle: Path, target: Path, progress: Progress) -> None:
     from nadirfix.bundle import Bundle
-    from nadirfix.study.evaluation import run_evaluation
-    from nadirfix.study.run import Locator
+    from nadirfix.evaluation.study.evaluation import run_evaluation
+    from nadirfix.evaluation.study.run import Locator
 
     rows = read_manifest(photos / "manifest.csv")
     locator = Locator(bundle=Bundle.load(bundle))

@@ -13,8 +13,8 @@ from nadirfix.camera import Camera
 from nadirfix.cli.common import Overwrite, Quiet, print_result, remark
 from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.tables import print_ablation, print_comparison
-from nadirfix.datasets import read_queries
 from nadirfix.errors import InputError
+from nadirfix.evaluation.datasets import read_queries
 
 __all__ = ["SourceFormat", "evaluate"]
 
@@ -78,8 +78,8 @@ def evaluate(
 def _run(rows: Any, out: Path, *, bundle: Path, camera: Any, exif_pose: bool, **settings: Any) -> Any:
     """Networks and plots are loaded here and not with the command line."""
     from nadirfix.bundle import Bundle
-    from nadirfix.study.evaluation import run_evaluation
-    from nadirfix.study.run import Locator
+    from nadirfix.evaluation.study.evaluation import run_evaluation
+    from nadirfix.evaluation.study.run import Locator
 
     locator = Locator(bundle=Bundle.load(bundle), camera=camera, exif_pose=exif_pose)
     return run_evaluation(rows, locator, out, **settings)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nadirfix.cli.common import Overwrite, Quiet
-from nadirfix.cli.placing import Asked, Format, place_photos
+from nadirfix.cli.locating import Asked, Format, place_photos
 
 __all__ = ["locate"]
 

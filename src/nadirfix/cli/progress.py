@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
-from nadirfix.output import Progress
-from nadirfix.output import quiet as silent
+from nadirfix.files import Progress
+from nadirfix.files import quiet as silent
 
 if TYPE_CHECKING:
     from rich import progress as rich_progress

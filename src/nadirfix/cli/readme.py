@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from nadirfix.errors import InputError
-from nadirfix.options_frame import FitOptions
-from nadirfix.output import atomic_file
+from nadirfix.files import atomic_file
+from nadirfix.options.recipe import FitOptions
 
 __all__ = ["figures_block", "put_block"]
 

@@ -12,9 +12,9 @@ from nadirfix.camera import Camera
 from nadirfix.cli.common import Overwrite, Quiet, print_result, remark
 from nadirfix.cli.evaluate import SourceFormat
 from nadirfix.cli.progress import progress_bar
-from nadirfix.datasets import read_queries
 from nadirfix.errors import InputError
-from nadirfix.options_verify import LabelOptions
+from nadirfix.evaluation.datasets import read_queries
+from nadirfix.options.verify import LabelOptions
 
 __all__ = ["relabel"]
 
@@ -66,7 +66,7 @@ def relabel(
 def _run(rows: Any, bundle: Path, out: Path, **settings: Any) -> Any:
     """ONNX Runtime and OpenCV are loaded here and not with the command line."""
     from nadirfix.bundle import Bundle
-    from nadirfix.study.relabel import run_relabel
+    from nadirfix.evaluation.study.relabel import run_relabel
 
     return run_relabel(rows, Bundle.load(bundle), out, **settings)
 

@@ -61,9 +61,9 @@ def serve(
 def _run(path: Path, options: ServeOptions, *, quiet: bool) -> None:
     """Whatever is wrong with the address or the bundle is said before anybody is let in."""
     from nadirfix.serve.app import create_app
-    from nadirfix.serve.front import PAGE_FOLDER
-    from nadirfix.serve.placer import Placer
-    from nadirfix.serve.run import listen, one_heap, serve_forever
+    from nadirfix.serve.locator import Placer
+    from nadirfix.serve.server import listen, one_heap, serve_forever
+    from nadirfix.serve.static import PAGE_FOLDER
 
     one_heap()
     with listen(options) as listener:
@@ -82,7 +82,7 @@ def _opened(path: Path, options: ServeOptions, *, quiet: bool) -> Bundle:
     Before anybody is let in: photos beside it would make the measurement wrong, and it them slow.
     """
     from nadirfix.bundle import Bundle
-    from nadirfix.cli.fastest import know_fastest
+    from nadirfix.cli.tune import know_fastest
 
     if options.measure:
         know_fastest(path, quiet=quiet)

@@ -12,8 +12,8 @@ from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.cli.common import Overwrite, Quiet, print_result, remark
 from nadirfix.cli.progress import progress_bar
 from nadirfix.errors import InputError
-from nadirfix.manifest import read_views
-from nadirfix.options import SimulateOptions
+from nadirfix.options.map import SimulateOptions
+from nadirfix.photo_list import read_views
 from nadirfix.types import View
 
 __all__ = ["simulate"]

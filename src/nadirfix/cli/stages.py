@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nadirfix.output import output_errors
+from nadirfix.files import output_errors
 
 __all__ = ["Stage", "Story", "tell"]
 

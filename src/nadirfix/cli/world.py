@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nadirfix.cli.common import Overwrite, Quiet, print_result
-from nadirfix.options import WorldOptions
+from nadirfix.options.map import WorldOptions
 
 __all__ = ["world"]
 

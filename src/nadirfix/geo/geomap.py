@@ -16,7 +16,7 @@ from nadirfix.errors import MapError
 from nadirfix.geo.crs import transform, working_epsg
 from nadirfix.geo.raster import Raster
 from nadirfix.geo.render import Rendered, render
-from nadirfix.options import RenderOptions
+from nadirfix.options.map import RenderOptions
 from nadirfix.types import Point, View
 
 __all__ = ["GeoMap"]

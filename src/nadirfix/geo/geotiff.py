@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.output import atomic_file
+from nadirfix.files import atomic_file
 
 __all__ = ["write_geotiff"]
 

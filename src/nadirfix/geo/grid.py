@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nadirfix.errors import InputError
-from nadirfix.options import GridOptions
+from nadirfix.options.recipe import GridOptions
 
 __all__ = ["Cell", "ClassOrder", "Grid", "lattice_places"]
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.errors import MapError
+from nadirfix.files import Progress, atomic_file, quiet
 from nadirfix.geo.crs import transform
 from nadirfix.geo.geomap import Bounds, GeoMap
 from nadirfix.geo.polynomial import Polynomial
@@ -21,8 +22,7 @@ from nadirfix.geo.pyramid import REACH_PX, halve
 from nadirfix.geo.raster import Raster
 from nadirfix.geo.texture import SMALLEST_LEVEL_PX, Texture
 from nadirfix.geo.tiles import TileWriter
-from nadirfix.options import TextureOptions
-from nadirfix.output import Progress, atomic_file, quiet
+from nadirfix.options.map import TextureOptions
 from nadirfix.types import Point, View
 
 __all__ = ["pack_texture"]

@@ -22,7 +22,7 @@ from nadirfix.geo.colour import Bytes, rgb_converter
 from nadirfix.geo.crs import plane_crs, transform
 from nadirfix.geo.pyramid import REACH_PX, halve_times
 from nadirfix.geo.render import Window
-from nadirfix.options import RenderOptions
+from nadirfix.options.map import RenderOptions
 
 __all__ = ["Raster"]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.geo.pose import ground_from_pixel, project
-from nadirfix.options import RenderOptions
+from nadirfix.options.map import RenderOptions
 from nadirfix.types import View
 
 __all__ = [

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
+from nadirfix.files import atomic_file
 from nadirfix.geo.polynomial import Polynomial
 from nadirfix.geo.pyramid import halve
 from nadirfix.geo.render import Rendered, Window, render
 from nadirfix.geo.tiles import KEPT_TILES, ArrayPlane, Plane, TileWriter, read_tiles
-from nadirfix.options import RenderOptions, TextureOptions
-from nadirfix.output import atomic_file
+from nadirfix.options.map import RenderOptions, TextureOptions
 from nadirfix.types import Point, View
 
 __all__ = ["SMALLEST_LEVEL_PX", "Texture"]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.errors import MapError
-from nadirfix.options import TextureOptions
+from nadirfix.options.map import TextureOptions
 
 __all__ = ["KEPT_TILES", "Archive", "ArrayPlane", "Plane", "TileWriter", "TiledPlane", "read_tiles"]
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.enlarge import enlarged_then_averaged
-from nadirfix.image.shares import Picture, Pixels, mean_colours, mean_shares, summed, whole
-from nadirfix.options import Enlarge
+from nadirfix.image.resampling import Picture, Pixels, mean_colours, mean_shares, summed, whole
+from nadirfix.options.recipe import Enlarge
 
 __all__ = [
     "Canonical",

@@ -11,7 +11,17 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.image.shares import KEPT, Picture, Pixels, Shares, blocks, in_colours, overlap, summed, whole
+from nadirfix.image.resampling import (
+    KEPT,
+    Picture,
+    Pixels,
+    Shares,
+    blocks,
+    in_colours,
+    overlap,
+    summed,
+    whole,
+)
 
 __all__ = ["cubic_shares", "enlarged_then_averaged"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.image.crop import resample
-from nadirfix.options import NetworkOptions
+from nadirfix.options.recipe import NetworkOptions
 
 __all__ = [
     "FLATTEST_LEVELS",

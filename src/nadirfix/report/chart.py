@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
-from nadirfix.evaluate import NEAR_M, QueryRecord, error_m
+from nadirfix.evaluation.metrics import NEAR_M, QueryRecord, error_m
 from nadirfix.geo.texture import Texture
 from nadirfix.report.html import data_uri, metres
 from nadirfix.types import Point, View

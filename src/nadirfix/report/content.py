@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nadirfix.camera import Camera
-from nadirfix.evaluate import QueryRecord
+from nadirfix.evaluation.metrics import QueryRecord
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
 

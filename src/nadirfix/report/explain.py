@@ -12,12 +12,12 @@ from PIL import Image
 
 from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
+from nadirfix.files import atomic_file
 from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.image.crop import crop_window_px
 from nadirfix.image.decode import Photo, decode
 from nadirfix.image.tags import choose_camera, read_tags
-from nadirfix.options import LocateOptions
-from nadirfix.output import atomic_file
+from nadirfix.options.locate import LocateOptions
 from nadirfix.report.drawing import (
     DOUBT,
     GOOD,
@@ -35,7 +35,7 @@ from nadirfix.report.drawing import (
     with_lines,
 )
 from nadirfix.types import Fix, Point, View
-from nadirfix.verify.compare import Comparison, Sighting
+from nadirfix.verify.registration import Comparison, Sighting
 
 __all__ = ["explanation", "write_explanation"]
 

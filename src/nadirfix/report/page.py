@@ -8,11 +8,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from nadirfix.evaluate import QueryRecord
-from nadirfix.output import Progress, atomic_file, quiet
+from nadirfix.evaluation.metrics import QueryRecord
+from nadirfix.files import Progress, atomic_file, quiet
 from nadirfix.report.ablation import ablation_tables
 from nadirfix.report.chart import answers_on_map
 from nadirfix.report.content import COLUMN_NAMES, Content, headline
+from nadirfix.report.explanations import CAUTION, TERMS
 from nadirfix.report.html import definitions, metres, millis, percent, table, tiles
 from nadirfix.report.pictures import choose, query_panel
 from nadirfix.report.plots import (
@@ -23,7 +24,6 @@ from nadirfix.report.plots import (
     risk_curve,
     stage_times,
 )
-from nadirfix.report.words import CAUTION, TERMS
 
 __all__ = ["comparison_table", "report_html", "write_report"]
 

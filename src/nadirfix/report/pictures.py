@@ -11,10 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.errors import NadirfixError
-from nadirfix.evaluate import NEAR_M, QueryRecord, error_m, heading_error_deg, unsigned_altitude_error_m
+from nadirfix.evaluation.metrics import (
+    NEAR_M,
+    QueryRecord,
+    error_m,
+    heading_error_deg,
+    unsigned_altitude_error_m,
+)
 from nadirfix.image.crop import canonical_crop
 from nadirfix.image.decode import decode
-from nadirfix.options import LocateOptions
+from nadirfix.options.locate import LocateOptions
 from nadirfix.report.content import BundleCard, Query
 from nadirfix.report.html import metres, picture
 from nadirfix.types import Point, View

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.evaluate import NEAR_M, QueryRecord, error_m, top1_error_m
+from nadirfix.evaluation.metrics import NEAR_M, QueryRecord, error_m, top1_error_m
 
 __all__ = [
     "accuracy_by_altitude",

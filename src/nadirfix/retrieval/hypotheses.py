@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nadirfix.options_frame import VoteOptions
-from nadirfix.retrieval.frame import Frame, Scale
-from nadirfix.retrieval.votes import hypotheses_from, merged
+from nadirfix.options.voting import VoteOptions
+from nadirfix.retrieval.crops import Frame, Scale
+from nadirfix.retrieval.voting import hypotheses_from, merged
 from nadirfix.types import Hypothesis
 
 __all__ = ["hypotheses", "hypotheses_of_middle"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from nadirfix.errors import BundleError
+from nadirfix.runtime.backend import NetworkFiles, Way, remembered_way
 from nadirfix.runtime.network import Network
 from nadirfix.runtime.onnx import OnnxNetwork
-from nadirfix.runtime.ways import NetworkFiles, Way, remembered_way
 
 __all__ = ["load_fastest", "load_network", "load_way"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nadirfix.ahead import cores
 from nadirfix.errors import BundleError
+from nadirfix.parallel import cores
 from nadirfix.runtime.network import Floats
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from nadirfix.ahead import cores
 from nadirfix.errors import BundleError
+from nadirfix.parallel import cores
 from nadirfix.runtime.network import Floats
 from nadirfix.runtime.onnx import OnnxNetwork
-from nadirfix.runtime.signals import own_signal_stack
+from nadirfix.runtime.signal_stack import own_signal_stack
 
 __all__ = ["OpenVinoNetwork", "openvino_is_here"]
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI
 
 from nadirfix import __version__
-from nadirfix.serve.atlas import Atlas
-from nadirfix.serve.body import Ledger
-from nadirfix.serve.counter import Counter, Place
-from nadirfix.serve.desk import Desk
-from nadirfix.serve.door import Door
-from nadirfix.serve.envelope import Envelope
-from nadirfix.serve.front import PAGE_FOLDER, Page
+from nadirfix.serve.access.control import Door
+from nadirfix.serve.errors import LOG, add_handlers
+from nadirfix.serve.locator import Placer
 from nadirfix.serve.metrics import Metrics
+from nadirfix.serve.middleware import Envelope
 from nadirfix.serve.options import ServeOptions
-from nadirfix.serve.placer import Placer
-from nadirfix.serve.problems import LOG, add_handlers
+from nadirfix.serve.queue.work_queue import Desk
 from nadirfix.serve.routes import Parts, add_routes
 from nadirfix.serve.schemas import LINE_EXAMPLE
+from nadirfix.serve.static import PAGE_FOLDER, Page
+from nadirfix.serve.tiles.endpoints import Atlas
+from nadirfix.serve.uploads.body import Ledger
+from nadirfix.serve.uploads.handler import Counter, Place
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle

@@ -5,9 +5,9 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.process_collector import ProcessCollector
 
-from nadirfix.serve.body import Ledger
-from nadirfix.serve.desk import Desk
-from nadirfix.serve.gate import Gate
+from nadirfix.serve.queue.admission import Gate
+from nadirfix.serve.queue.work_queue import Desk
+from nadirfix.serve.uploads.body import Ledger
 
 __all__ = ["Metrics"]
 

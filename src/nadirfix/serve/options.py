@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field, replace
 
-from nadirfix.ahead import cores
 from nadirfix.errors import InputError, ServiceError
+from nadirfix.parallel import cores
 
 __all__ = [
     "FOREVER",

@@ -11,14 +11,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from nadirfix.errors import ServiceError
 from nadirfix.formats import json_line
-from nadirfix.serve.atlas import Atlas
-from nadirfix.serve.counter import Counter
-from nadirfix.serve.desk import Desk
-from nadirfix.serve.front import Page
-from nadirfix.serve.lines import MEDIA_TYPE, Lines
 from nadirfix.serve.metrics import Metrics
 from nadirfix.serve.options import LONGEST_TEXT, ServeOptions
+from nadirfix.serve.queue.work_queue import Desk
 from nadirfix.serve.schemas import BATCH_BODY, PHOTO_BODY, Bundle, Line, picture, problems
+from nadirfix.serve.static import Page
+from nadirfix.serve.tiles.endpoints import Atlas
+from nadirfix.serve.uploads.handler import Counter
+from nadirfix.serve.uploads.json_lines import MEDIA_TYPE, Lines
 
 __all__ = ["Parts", "add_routes"]
 

@@ -9,16 +9,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.nn.probability import unit
-from nadirfix.options_verify import FeatureOptions
+from nadirfix.arrays import unit
+from nadirfix.options.verify import FeatureOptions
 from nadirfix.runtime.network import Network
-from nadirfix.verify.xfeat import SIDE_STEP_PX
 
-__all__ = ["Detector", "Features", "SiftDetector", "XFeatDetector", "detector_of", "grey_of"]
+__all__ = ["SIDE_STEP_PX", "Detector", "Features", "SiftDetector", "XFeatDetector", "detector_of", "grey_of"]
 
 Singles = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
+#: XFeat's network halves a picture five times: its sides must be multiples of this.
+SIDE_STEP_PX = 32
 #: What the network's output holds, one after the other: description, chance of points, reliability.
 _DESCRIPTION, _CELL = 64, 8
 #: Points nearer to the frame, or to where the map ends, describe the edge and not the ground.

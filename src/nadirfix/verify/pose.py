@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from nadirfix.camera import Camera
 from nadirfix.geo.angle import compass_deg
 from nadirfix.geo.pose import project
-from nadirfix.options_verify import VerifyOptions
+from nadirfix.options.verify import VerifyOptions
 from nadirfix.types import Point, View
-from nadirfix.verify.residuals import Residuals
+from nadirfix.verify.jacobian import Residuals
 
 __all__ = ["FittedView", "aircraft_of", "fit_view", "misses_m", "view_from_homography", "view_of_points"]
 

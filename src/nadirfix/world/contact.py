@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pose import ground_from_pixel, project
-from nadirfix.manifest import ManifestRow
+from nadirfix.photo_list import ManifestRow
 from nadirfix.types import View
 
 __all__ = ["contact_sheet"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from nadirfix.files import Progress, atomic_dir, check_target, quiet
 from nadirfix.geo.geotiff import write_geotiff
-from nadirfix.output import Progress, atomic_dir, check_target, quiet
 from nadirfix.world.make import World, make_world
 
 __all__ = ["write_world"]

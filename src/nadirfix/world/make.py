@@ -11,9 +11,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.ahead import cores
 from nadirfix.errors import InputError
-from nadirfix.output import Progress, quiet
+from nadirfix.files import Progress, quiet
+from nadirfix.parallel import cores
 from nadirfix.world.light import SHADOW_M, photographed
 from nadirfix.world.paint_boxes import paint_boxes, paint_yards
 from nadirfix.world.paint_land import paint_land

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError, MapError
+from nadirfix.files import Progress
 from nadirfix.geo.pose import ground_from_pixel, project
-from nadirfix.options import SimulateOptions
-from nadirfix.output import Progress
+from nadirfix.options.map import SimulateOptions
 from nadirfix.types import Point, View
 
 __all__ = ["PhotoMap", "Picture", "check_views", "plan_views"]

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.ahead import in_order
 from nadirfix.camera import Camera
 from nadirfix.errors import OutputError
-from nadirfix.image.stamp import encode_jpeg
-from nadirfix.manifest import ManifestRow, write_manifest
-from nadirfix.options import SimulateOptions
-from nadirfix.output import Progress, atomic_dir, check_target, quiet
+from nadirfix.files import Progress, atomic_dir, check_target, quiet
+from nadirfix.image.exif_writer import encode_jpeg
+from nadirfix.options.map import SimulateOptions
+from nadirfix.parallel import in_order
+from nadirfix.photo_list import ManifestRow, write_manifest
 from nadirfix.types import View
 from nadirfix.world.photo_views import PhotoMap, check_views, plan_views
 

@@ -1,0 +1,117 @@
+"""How high, as a probability: what the picture shows and what else is known, put together.
+
+Each source says a density over altitude; their product is what is believed. From it come the few altitudes
+a photo is looked at from: as many as it takes to hold most of the probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadirfix.options.voting import VoteOptions
+from nadirfix.types import AltitudeEstimate, KnownAltitude
+
+__all__ = ["Level", "likely_altitudes", "seen_altitude", "soft_altitude_m"]
+
+Floats = NDArray[np.float64]
+
+#: Altitudes are compared on steps of this much, relatively: far finer than a level is wide.
+_STEP = 0.01
+#: A level stands for altitudes this much higher or lower: what descriptors bear.
+_HALF_WIDTH = 0.09
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """An altitude to look at the photo from, and how much of the probability lies about it."""
+
+    altitude_m: float
+    share: float
+
+
+def likely_altitudes(
+    estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude], options: VoteOptions
+) -> list[Level]:
+    """The altitudes a photo may have been taken from, the likeliest first."""
+    exact = [k for k in known if k.by_hand and k.sigma_m <= _HALF_WIDTH * k.altitude_m / 3]
+    if exact:
+        return [Level(min(exact, key=lambda k: k.sigma_m).altitude_m, 1.0)]
+    steps = _steps(estimate, known)
+    belief = np.ones(len(steps)) if estimate is None else _from_classes(steps, estimate, options.doubt)
+    for source in known:
+        belief = belief * _from_told(steps, source, options.doubt)
+    return _levels(steps, belief / belief.sum(), options)
+
+
+def soft_altitude_m(estimate: AltitudeEstimate) -> float:
+    """The altitude to be expected from all classes together, beside the published winner's middle."""
+    return float(estimate.probabilities @ estimate.centers_m)
+
+
+def seen_altitude(estimate: AltitudeEstimate) -> KnownAltitude:
+    """What the picture says as one number with its deviation, to be told beside what others say."""
+    mean_m = soft_altitude_m(estimate)
+    spread_m2 = float(estimate.probabilities @ (estimate.centers_m - mean_m) ** 2)
+    return KnownAltitude(mean_m, math.sqrt(spread_m2), "picture")
+
+
+def _steps(estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude]) -> Floats:
+    """Logarithms of the altitudes that come into question."""
+    reach = [a for k in known for a in (max(k.altitude_m - 3 * k.sigma_m, 0.1 * k.altitude_m),
+                                        k.altitude_m + 3 * k.sigma_m)]  # fmt: skip
+    if estimate is not None:
+        centers = estimate.centers_m
+        first, last = (np.diff(centers)[[0, -1]] / 2) if len(centers) > 1 else (0.0, 0.0)
+        reach += [max(float(centers[0] - first), 0.1 * float(centers[0])), float(centers[-1] + last)]
+    if not reach:
+        raise ValueError("nothing is known of the altitude")
+    low, high = np.log(min(reach)), np.log(max(reach))
+    return np.linspace(low, high, max(2, round((high - low) / _STEP)))
+
+
+def _from_classes(steps: Floats, estimate: AltitudeEstimate, doubt: float) -> Floats:
+    """What the classes say of each altitude: every class a bell as wide as itself, and some doubt."""
+    centers = estimate.centers_m
+    width = np.gradient(centers) / 2 if len(centers) > 1 else centers / 10
+    bells = np.exp(-0.5 * ((np.exp(steps)[:, None] - centers) / width) ** 2) / width
+    said = (bells * np.exp(steps)[:, None]) @ estimate.probabilities
+    return np.asarray((1 - doubt) * said / said.sum() + doubt / len(steps), np.float64)
+
+
+def _from_told(steps: Floats, source: KnownAltitude, doubt: float) -> Floats:
+    """What was told of each altitude: a bell, and where a tag told it the same doubt as about the picture.
+
+    Without that a tag written at take-off, or on a hill, would leave the map no altitude to correct it by.
+    """
+    sigma_m = max(source.sigma_m, _STEP * source.altitude_m)  # or it might fall between two steps
+    bell = np.exp(-0.5 * ((np.exp(steps) - source.altitude_m) / sigma_m) ** 2)
+    if source.by_hand:
+        return np.asarray(bell, np.float64)
+    return np.asarray((1 - doubt) * bell / bell.sum() + doubt / len(steps), np.float64)
+
+
+def _levels(steps: Floats, belief: Floats, options: VoteOptions) -> list[Level]:
+    """The window that holds most of the belief and its neighbours all along the range, the likeliest first.
+
+    No altitude lies farther from a level than half a window; levels are left out when enough is held.
+    """
+    first, last = (np.searchsorted(steps, steps + side) for side in (-_HALF_WIDTH, _HALF_WIDTH))
+    held_before = np.concatenate([[0.0], np.cumsum(belief)])
+    best = int(np.argmax(held_before[last] - held_before[first]))
+    window = slice(first[best], last[best])
+    middle = float(belief[window] @ steps[window] / belief[window].sum())
+    rung = np.rint((steps - middle) / (2 * _HALF_WIDTH)).astype(int)
+    found = []
+    for one in np.unique(rung):
+        held = float(belief[rung == one].sum())
+        if held > 0:
+            middle = float(belief[rung == one] @ steps[rung == one]) / held
+            found.append(Level(float(np.exp(middle)), held))
+    found.sort(key=lambda level: -level.share)
+    enough = np.cumsum([0.0] + [level.share for level in found])[:-1] < options.scale_share
+    return [level for level, wanted in zip(found, enough, strict=True) if wanted][: options.scales]

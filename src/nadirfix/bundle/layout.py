@@ -1,0 +1,168 @@
+"""What a bundle's folder holds, and how to tell that it is whole.
+
+The manifest names every part with its size and hash, and carries a seal over itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from nadirfix.errors import BundleError
+from nadirfix.files import atomic_file
+
+__all__ = [
+    "ALTITUDE",
+    "ALTITUDE_CLASSES",
+    "ALTITUDE_WEIGHTS",
+    "DESCRIPTORS",
+    "FORMAT",
+    "MANIFEST",
+    "MATCHER",
+    "OLDEST",
+    "PLACE",
+    "PLACE_WEIGHTS",
+    "PROJECTION",
+    "PROTOTYPES",
+    "REFERENCES",
+    "TEXTURE",
+    "check_hashes",
+    "check_sizes",
+    "damaged",
+    "eight_bit",
+    "listed",
+    "read_manifest",
+    "sha256_of",
+    "unknown",
+    "write_manifest",
+]
+
+#: The version of the folder's layout, and the oldest that is read as well; bundles of others are refused.
+#: 2: descriptors may be whitened by a projection, which a reader of 1 would leave out.
+#: 3: networks may be there in eight bits as well, and the recipe says how they are made so.
+#: 4: references may lie on whole steps of a view, and the manifest says how they were described.
+FORMAT, OLDEST = 4, 1
+MANIFEST = "manifest.json"
+TEXTURE = "texture.ntx"
+ALTITUDE, ALTITUDE_WEIGHTS = "altitude.onnx", "altitude.safetensors"
+ALTITUDE_CLASSES = "altitude_classes.npy"
+PLACE, PLACE_WEIGHTS = "place.onnx", "place.safetensors"
+MATCHER = "matcher.onnx"
+PROTOTYPES, DESCRIPTORS, REFERENCES = "prototypes.npy", "descriptors.npy", "references.parquet"
+PROJECTION = "projection.npy"
+
+Manifest = dict[str, Any]
+
+
+def eight_bit(name: str) -> str:
+    """The part that holds a network in eight bits, beside the one that holds it as it was made."""
+    return name.replace(".onnx", ".int8.onnx")
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, read piece by piece."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def listed(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Size and hash of these parts, in the form a manifest carries."""
+    paths = [folder / name for name in sorted(names)]
+    return {p.name: {"bytes": p.stat().st_size, "sha256": sha256_of(p)} for p in paths}
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest with its seal; the same manifest is always the same bytes."""
+    whole = {**manifest, "seal": _seal(manifest)}
+    text = json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    with atomic_file(folder / MANIFEST) as scratch:
+        scratch.write_text(text + "\n", encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a bundle this nadirfix can read; anything else is a clear error."""
+    if not folder.is_dir():
+        raise BundleError(
+            "bundle.missing",
+            "there is no such bundle",
+            seen=str(folder),
+            do="name the NAME.nadir folder that nadirfix build made",
+        )
+    manifest = _parsed(folder / MANIFEST)
+    _check_version(manifest, folder)
+    if manifest.pop("seal", None) != _seal(manifest):
+        raise damaged(folder, f"{MANIFEST} is not what was written")
+    return manifest
+
+
+def check_sizes(folder: Path, manifest: Manifest) -> None:
+    """Make sure that every part is there and as long as it should be; cheap enough for every opening."""
+    _check(folder, manifest, lambda path: path.stat().st_size, "bytes")
+
+
+def check_hashes(folder: Path, manifest: Manifest) -> None:
+    """Make sure that every part is what was written, byte by byte."""
+    _check(folder, manifest, sha256_of, "sha256")
+
+
+def damaged(folder: Path, seen: str) -> BundleError:
+    """The error for a bundle with a part that is missing or is not what was written."""
+    return BundleError(
+        "bundle.damaged",
+        "the bundle is damaged",
+        seen=f"{folder}: {seen}",
+        do="copy it again, or build it anew",
+    )
+
+
+def unknown(folder: Path, seen: str) -> BundleError:
+    """The error for a bundle with something in it that only a later nadirfix knows."""
+    return BundleError(
+        "bundle.version",
+        "the bundle holds something this nadirfix does not know",
+        seen=f"{folder}: {seen}",
+        do="update nadirfix, or build the bundle anew",
+    )
+
+
+def _check(folder: Path, manifest: Manifest, measure: Callable[[Path], object], key: str) -> None:
+    for name, known in manifest["parts"].items():
+        path = folder / name
+        if not path.is_file():
+            raise damaged(folder, f"{name} is missing")
+        if (found := measure(path)) != known[key]:
+            raise damaged(folder, f"{name} has {key} {found}, the manifest says {known[key]}")
+
+
+def _parsed(path: Path) -> Manifest:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise damaged(path.parent, f"{path.name} is missing") from error
+    except (OSError, ValueError) as error:
+        raise damaged(path.parent, f"{path.name} cannot be read ({error})") from error
+    if not isinstance(manifest, dict):
+        raise damaged(path.parent, f"{path.name} holds no table")
+    return manifest
+
+
+def _check_version(manifest: Manifest, folder: Path) -> None:
+    found = manifest.get("format")
+    if isinstance(found, int) and OLDEST <= found <= FORMAT:
+        return
+    newer = isinstance(found, int) and found > FORMAT
+    made_by = manifest.get("nadirfix", "an unknown version")
+    raise BundleError(
+        "bundle.version",
+        f"the bundle's format is {'newer' if newer else 'older'} than this nadirfix reads",
+        seen=f"{folder}: format {found}, made by nadirfix {made_by}; this one reads {OLDEST} to {FORMAT}",
+        do="update nadirfix" if newer else "build the bundle anew from its map",
+    )
+
+
+def _seal(manifest: Manifest) -> str:
+    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""How good the answers are: measures, test sets, and studies of whole test sets."""

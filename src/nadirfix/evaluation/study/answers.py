@@ -1,0 +1,85 @@
+"""Answers as plain data and back, so that an evaluation that was stopped can go on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nadirfix.evaluation.metrics import QueryRecord
+from nadirfix.photo_list import ManifestRow
+from nadirfix.types import Candidates, Fix, Point
+
+__all__ = ["Answers", "answer_from_plain", "plain_from_answer", "record_of"]
+
+#: What came back for one photo, by the way its altitude was known.
+Answers = dict[str, QueryRecord]
+
+Plain = dict[str, Any]
+
+_TOLD = ("altitude_m", "gsd_m", "heading_deg", "confidence", "radius95_m", "reason", "crop_clamped")
+_SEEN = ("verified", "inliers", "tilt_deg", "tilt_toward_deg")
+_PLAIN = (*_TOLD, *_SEEN)
+
+
+def record_of(
+    name: str, row: ManifestRow, *, fix: Fix | None = None, error: Mapping[str, str] | None = None
+) -> QueryRecord:
+    """What came back for a photo, beside its truth."""
+    return QueryRecord(
+        photo=name,
+        truth=row.point,
+        altitude_m=row.altitude_m,
+        heading_deg=row.heading_deg,
+        fix=fix,
+        error=error,
+    )
+
+
+def plain_from_answer(record: QueryRecord) -> Plain:
+    """One answer as JSON can hold it."""
+    fix = record.fix
+    if fix is None:
+        return {"error": dict(record.error or {})}
+    told: Plain = {name: getattr(fix, name) for name in _PLAIN}
+    place = fix.position
+    told["position"] = None if place is None else [place.east_m, place.north_m, place.epsg]
+    told["candidates"] = _plain_candidates(fix.candidates)
+    told["weights"] = None if fix.weights is None else [float(w) for w in fix.weights]
+    return told | {"warnings": list(fix.warnings), "timings_ms": dict(fix.timings_ms)}
+
+
+def answer_from_plain(plain: Mapping[str, Any], name: str, row: ManifestRow) -> QueryRecord:
+    """The answer as it was, beside the truth of its photo."""
+    if "error" in plain:
+        return record_of(name, row, error=plain["error"])
+    place, weights = plain["position"], plain["weights"]
+    fix = Fix(
+        photo=name,
+        status="fix" if place else "no_fix",
+        position=Point(*place) if place else None,
+        candidates=_candidates(plain["candidates"]),
+        weights=None if weights is None else np.array(weights, np.float64),
+        warnings=tuple(plain["warnings"]),
+        timings_ms=plain["timings_ms"],
+        **{field: plain[field] for field in _PLAIN},
+    )
+    return record_of(name, row, fix=fix)
+
+
+def _plain_candidates(found: Candidates | None) -> Plain | None:
+    if found is None:
+        return None
+    names = ("reference", "east_m", "north_m", "heading_deg", "distance", "cell")
+    return {"epsg": found.epsg} | {name: getattr(found, name).tolist() for name in names}
+
+
+def _candidates(plain: Mapping[str, Any] | None) -> Candidates | None:
+    if plain is None:
+        return None
+    floats = {n: np.array(plain[n], np.float64) for n in ("east_m", "north_m", "heading_deg", "distance")}
+    cell = np.array(plain["cell"], np.int64).reshape(-1, 2)
+    return Candidates(
+        reference=np.array(plain["reference"], np.int64), cell=cell, epsg=int(plain["epsg"]), **floats
+    )

@@ -1,0 +1,160 @@
+"""An evaluation from photos to metrics.json, queries.csv and report.html, in one folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from nadirfix import __version__
+from nadirfix.bundle import Bundle
+from nadirfix.errors import InputError, NadirfixError
+from nadirfix.evaluation.metrics import compared, metrics
+from nadirfix.evaluation.study.ablate import ablate as run_ablation
+from nadirfix.evaluation.study.facts import bundle_facts
+from nadirfix.evaluation.study.journal import Journal
+from nadirfix.evaluation.study.memory import PeakMemory
+from nadirfix.evaluation.study.run import Locator, answer_all, columns_of, named_rows, ways_of
+from nadirfix.files import Progress, atomic_file, check_target, output_errors, quiet
+from nadirfix.image.tags import choose_camera, read_tags
+from nadirfix.photo_list import ManifestRow
+from nadirfix.report.content import BundleCard, Content, Query, headline
+from nadirfix.report.page import write_report
+from nadirfix.report.pictures import choose
+
+__all__ = ["run_evaluation"]
+
+_QUERIES, _METRICS, _REPORT, _SETTINGS = "queries.csv", "metrics.json", "report.html", "settings.json"
+_ABLATION = "ablation"
+
+
+def run_evaluation(
+    rows: Sequence[ManifestRow],
+    locator: Locator,
+    out: Path,
+    *,
+    folder: Path,
+    ablate: bool = False,
+    device: str = "auto",
+    resume: bool = False,
+    overwrite: bool = False,
+    title: str = "",
+    progress: Progress = quiet,
+) -> dict[str, Any]:
+    """Place every photo in every way, measure, and write the tables and the report; returns the metrics."""
+    named = named_rows(rows, folder)
+    _begin(out, _settings(locator), resume=resume, overwrite=overwrite)
+    journal, memory = Journal(out / _QUERIES, named), PeakMemory()
+    answers = answer_all(named, ways_of(locator), journal=journal, stage="locating photos", progress=progress)
+    columns = columns_of(answers, named)
+    told = metrics(columns[headline(columns)], peak_rss_mb=memory.peak_mb(), exif_pose=locator.exif_pose)
+    told["comparison"] = compared(columns)
+    if ablate:
+        told["ablation"] = run_ablation(
+            columns, named, locator, out / _ABLATION, device=device, progress=progress
+        )
+    _write_json(out / _METRICS, told)
+    content = _content(title, columns, told, locator, named)
+    write_report(out / _REPORT, content, progress=progress)
+    return told
+
+
+def _begin(out: Path, settings: Mapping[str, Any], *, resume: bool, overwrite: bool) -> None:
+    """Make the folder, or take over the one an earlier run left; never touch anything that is not ours."""
+    found = _read_json(out / _SETTINGS)
+    if resume and found is not None and not overwrite:
+        _check_same(out, found, settings)
+    elif out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        check_target(out, overwrite=overwrite and found is not None)
+        _clear(out)
+    with output_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+        (out / _METRICS).unlink(missing_ok=True)  # so that it never speaks of other answers
+    _write_json(out / _SETTINGS, settings)
+
+
+def _clear(out: Path) -> None:
+    with output_errors(out):
+        for name in (_QUERIES, _METRICS, _REPORT, _SETTINGS):
+            (out / name).unlink(missing_ok=True)
+        if (out / _ABLATION).exists():
+            shutil.rmtree(out / _ABLATION)
+
+
+def _settings(locator: Locator) -> dict[str, Any]:
+    """Everything answers depend on, except the photos themselves."""
+    manifest = json.dumps(locator.bundle.manifest, sort_keys=True).encode()
+    return {
+        "nadirfix": __version__,
+        "bundle": locator.bundle.path.name,
+        "bundle_sha256": hashlib.sha256(manifest).hexdigest(),
+        "camera": locator.camera.spec if locator.camera else None,
+        "exif_pose": locator.exif_pose,
+        "options": dataclasses.asdict(locator.options),
+    }
+
+
+def _check_same(out: Path, found: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    changed = sorted(name for name in {*found, *settings} if found.get(name) != settings.get(name))
+    if changed:
+        raise InputError(
+            "options.invalid",
+            "this evaluation was begun with other settings",
+            seen=f"{out}: {', '.join(changed)} changed",
+            do="give the old settings, name another --out, or begin anew with --overwrite",
+        )
+
+
+def _content(
+    title: str,
+    columns: Mapping[str, Any],
+    told: Mapping[str, Any],
+    locator: Locator,
+    named: Mapping[str, ManifestRow],
+) -> Content:
+    bundle = locator.bundle
+    card = BundleCard(
+        name=bundle.path.name,
+        texture=bundle.texture,
+        canonical=bundle.canonical,
+        edges_m=[*map(float, bundle.bins.edges_m[:-1]), bundle.recipe.bins.max_m],
+        facts=bundle_facts(bundle),
+    )
+    shown = [record.photo for group in choose(columns[headline(columns)]).values() for record in group]
+    queries = {name: Query(path=named[name].photo, camera=_camera(locator, named[name])) for name in shown}
+    return Content(
+        title=title or f"{len(named)} photos on {bundle.path.name}",
+        columns=columns,
+        metrics=told,
+        bundle=card,
+        queries=queries,
+        made=f" {__version__} on {datetime.now(UTC):%Y-%m-%d}",
+        ablation=told.get("ablation", ()),
+    )
+
+
+def _camera(locator: Locator, row: ManifestRow) -> Any:
+    """The camera the photo was placed with; None where that cannot be said."""
+    try:
+        nominal: Bundle = locator.bundle
+        return choose_camera(read_tags(row.photo), explicit=locator.camera, nominal=nominal.camera).camera
+    except NadirfixError:
+        return None
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    with atomic_file(path) as scratch:
+        text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
+        scratch.write_text(text + "\n", encoding="utf-8")

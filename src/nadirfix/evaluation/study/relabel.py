@@ -1,0 +1,96 @@
+"""Labels checked and written: a corrected manifest, what was measured, and a picture of it, in one folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nadirfix.bundle import Bundle
+from nadirfix.camera import Camera
+from nadirfix.errors import OutputError
+from nadirfix.evaluation.study.labels import CheckedLabel, check_labels, summary_of
+from nadirfix.files import Progress, atomic_dir, check_target, quiet
+from nadirfix.options.verify import LabelOptions
+from nadirfix.photo_list import ManifestRow, write_manifest
+from nadirfix.report.labels import labels_picture
+
+__all__ = ["run_relabel"]
+
+_MANIFEST, _MEASURED, _PICTURE = "manifest.csv", "labels.json", "labels.png"
+
+
+def run_relabel(
+    rows: Sequence[ManifestRow],
+    bundle: Bundle,
+    out: Path,
+    *,
+    source: Path,
+    camera: Camera | None = None,
+    options: LabelOptions,
+    overwrite: bool = False,
+    progress: Progress = quiet,
+) -> dict[str, Any]:
+    """Check every label and write the folder; the photos and their own list are only read."""
+    _check_apart(out, [source, *(row.photo for row in rows)])
+    check_target(out, overwrite=overwrite and (out / _MEASURED).is_file())
+    checked = check_labels(rows, bundle, camera=camera, options=options, progress=progress)
+    told = summary_of(checked, epsg=bundle.epsg, options=options)
+    with atomic_dir(out, overwrite=overwrite) as folder:
+        corrected = [one.corrected() for one in checked]
+        write_manifest(folder / _MANIFEST, corrected, more=[_more(one) for one in checked])
+        text = json.dumps(told, indent=1, allow_nan=False)
+        (folder / _MEASURED).write_text(text + "\n", encoding="utf-8")
+        _write_picture(folder / _PICTURE, bundle, checked, told)
+    return told
+
+
+def _check_apart(out: Path, inputs: Sequence[Path]) -> None:
+    """Refuse a folder that what is read lies in: replacing it would take the photos with it."""
+    folder = out.resolve()
+    held = next((path for path in inputs if path.resolve().is_relative_to(folder)), None)
+    if held is not None:
+        raise OutputError(
+            "output.exists",
+            "the output folder holds what is to be checked",
+            seen=f"{held} lies in {out}",
+            do="name another folder with --out; labels are never changed where they are",
+        )
+
+
+def _more(one: CheckedLabel) -> Mapping[str, str]:
+    """What the corrected manifest says beyond a plain one."""
+    east_m, north_m = one.offset_m or (None, None)
+    found = one.found
+    numbers = {
+        "sigma_m": one.sigma_m,
+        "moved_east_m": east_m,
+        "moved_north_m": north_m,
+        "found_altitude_m": found.altitude_m if found else None,
+        "found_heading_deg": found.heading_deg if found else None,
+    }
+    return {
+        "label": "corrected" if found else "kept",
+        **{name: "" if value is None else f"{value:.3f}" for name, value in numbers.items()},
+        "inliers": str(one.inliers) if found else "",
+        "why": one.why,
+    }
+
+
+def _write_picture(
+    path: Path, bundle: Bundle, checked: Sequence[CheckedLabel], told: Mapping[str, Any]
+) -> None:
+    from PIL import Image
+
+    labels = [(one.label_in(bundle.epsg), one.offset_m) for one in checked]
+    moves = [(label, off_m) for label, off_m in labels if label is not None]
+    Image.fromarray(labels_picture(bundle.texture, moves, _lines(told))).save(path, format="PNG")
+
+
+def _lines(told: Mapping[str, Any]) -> list[str]:
+    counted = f"{told['matched']} of {told['photos']} photos found on the map; dots: the others, labels kept"
+    if told["east_m"] is None:
+        return [counted]
+    off = f"median {told['east_m']:+.1f} m east, {told['north_m']:+.1f} m north"
+    return [counted, f"{off}; single labels {told['residual_m']:.1f} m around that in the median"]

@@ -1,0 +1,166 @@
+"""Every photo of a test set, placed in each way that is compared; one bad photo never stops the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from nadirfix.bundle import Bundle
+from nadirfix.camera import Camera
+from nadirfix.errors import BundleError, InputError, NadirfixError, OutputError, WeightsError
+from nadirfix.evaluation.metrics import QueryRecord
+from nadirfix.evaluation.study.answers import Answers, record_of
+from nadirfix.evaluation.study.journal import Journal
+from nadirfix.files import Progress
+from nadirfix.image.tags import read_tags
+from nadirfix.online import locate
+from nadirfix.options.locate import LocateOptions
+from nadirfix.photo_list import ManifestRow
+from nadirfix.report.content import MAIN, VERIFIED
+from nadirfix.types import Fix
+
+__all__ = ["Locator", "Way", "answer_all", "columns_of", "named_rows", "ways_of"]
+
+#: Places one photo: the way its altitude is known is fixed already.
+Way = Callable[[str, ManifestRow], Fix | None]
+
+#: What is not the photo's fault must not be counted as if it were.
+_FATAL = (BundleError, WeightsError, OutputError)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Locator:
+    """How photos are placed in a study: with which bundle, camera and options."""
+
+    bundle: Bundle
+    camera: Camera | None = None
+    options: LocateOptions = LocateOptions()  # noqa: RUF009
+    exif_pose: bool = False
+
+    def place(self, photo: Path, *, altitude_m: float | None = None, crop: bool = True) -> Fix:
+        """Where a photo was taken, according to the bundle."""
+        # In simulated sets tags are the truth: only --use-exif-pose asks them, or the answer would leak.
+        silent = dataclasses.replace(self.options.tags, believed=False)
+        options = dataclasses.replace(self.options, crop=crop, tags=silent)
+        return locate(photo, bundle=self.bundle, camera=self.camera, altitude_m=altitude_m, options=options)
+
+    @property
+    def verifies(self) -> bool:
+        """Whether answers are held against the map."""
+        return self.options.verify and self.bundle.matcher_name is not None
+
+    def published(self) -> Locator:
+        """The same without what goes beyond the published method."""
+        cells = self.options.published_cells if self.options.cells is None else self.options.cells
+        plain = dataclasses.replace(self.options, verify=False, whole_frame=False, votes=None, cells=cells)
+        return dataclasses.replace(self, options=plain)
+
+
+def ways_of(locator: Locator) -> dict[str, Way]:
+    """What is answered, and the published method with its altitude estimated, not known, and true."""
+    plain = locator.published()
+    ways: dict[str, Way] = {
+        MAIN: lambda _name, row: plain.place(row.photo, altitude_m=_tagged_altitude_m(plain, row)),
+        "whole": lambda _name, row: plain.place(row.photo, crop=False),
+        "true": lambda _name, row: (
+            None if row.altitude_m is None else plain.place(row.photo, altitude_m=row.altitude_m)
+        ),
+    }
+    if not locator.verifies:
+        return ways
+    return {
+        VERIFIED: lambda _name, row: locator.place(row.photo, altitude_m=_tagged_altitude_m(locator, row))
+    } | ways
+
+
+def named_rows(rows: Sequence[ManifestRow], folder: Path) -> dict[str, ManifestRow]:
+    """Photos by the name the tables use: their path below the test set's folder."""
+    named = {_name(row.photo, folder): row for row in rows}
+    if len(named) != len(rows):
+        raise InputError(
+            "manifest.invalid",
+            "a photo is listed more than once",
+            seen=f"{len(rows)} lines, {len(named)} photos",
+            do="list every photo once",
+        )
+    return named
+
+
+def answer_all(
+    rows: Mapping[str, ManifestRow],
+    ways: Mapping[str, Way],
+    *,
+    journal: Journal,
+    stage: str,
+    progress: Progress,
+) -> dict[str, Answers]:
+    """What came back for every photo; those the journal already has are not asked again."""
+    known = journal.begin()
+    progress(stage, len(known), len(rows))
+    for name, row in rows.items():
+        if name not in known:
+            known[name] = _answers(name, row, ways)
+            journal.add(name, known[name])
+            progress(stage, len(known), len(rows))
+    journal.finish(known)
+    _check_not_all_ours(known)
+    return known
+
+
+def _check_not_all_ours(known: Mapping[str, Answers]) -> None:
+    """A fault that meets every photo is no property of the photos: say so instead of measuring it."""
+    errors = [record.error for answers in known.values() for record in answers.values()]
+    if errors and all(error and error["code"] == "internal.error" for error in errors):
+        raise NadirfixError(
+            "internal.error",
+            "not one photo could be placed, and not through any fault of theirs",
+            seen=str((errors[0] or {}).get("message")),
+            do="report it; --resume asks about these photos again",
+        )
+
+
+def columns_of(
+    answers: Mapping[str, Answers], rows: Mapping[str, ManifestRow]
+) -> dict[str, list[QueryRecord]]:
+    """The answers by way, in the order of the test set; a way nobody could go is left out."""
+    columns: dict[str, list[QueryRecord]] = {}
+    for name in rows:
+        for way, record in answers[name].items():
+            columns.setdefault(way, []).append(record)
+    return columns
+
+
+def _answers(name: str, row: ManifestRow, ways: Mapping[str, Way]) -> Answers:
+    told = {way: _answer(name, row, ask) for way, ask in ways.items()}
+    return {way: record for way, record in told.items() if record is not None}
+
+
+def _answer(name: str, row: ManifestRow, ask: Way) -> QueryRecord | None:
+    try:
+        fix = ask(name, row)
+    except _FATAL:
+        raise
+    except NadirfixError as error:
+        return record_of(name, row, error=error.to_dict())
+    except Exception as error:  # a photo that finds a fault of ours is one error, not the end
+        return record_of(name, row, error=_unexpected(error))
+    return None if fix is None else record_of(name, row, fix=fix)
+
+
+def _unexpected(error: Exception) -> dict[str, str]:
+    told = f"nadirfix did not expect this: {type(error).__name__}: {error}"
+    return {"code": "internal.error", "message": told, "hint": "Report it with the photo"}
+
+
+def _tagged_altitude_m(locator: Locator, row: ManifestRow) -> float | None:
+    """What the photo's own tags say about its altitude: only when asked, or the answer would leak."""
+    if not locator.exif_pose:
+        return None
+    tagged_m = read_tags(row.photo).relative_altitude_m
+    return tagged_m if tagged_m is not None and tagged_m > 0 else None
+
+
+def _name(photo: Path, folder: Path) -> str:
+    return Path(os.path.relpath(photo, folder)).as_posix()

@@ -1,1 +1,0 @@
-"""Networks: encoders, aggregators, weights, training data and the one training loop."""

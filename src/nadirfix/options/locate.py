@@ -1,0 +1,73 @@
+"""How one photo is located: which references are searched, and how far its tags are believed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from nadirfix.errors import InputError
+from nadirfix.options.verify import VerifyOptions
+from nadirfix.options.voting import VoteOptions
+
+__all__ = ["LocateOptions", "TagOptions"]
+
+#: From the Dead Sea to the Himalaya, with something to spare: ground beyond is a slip of the pen, or feet.
+_LOWEST_M, _HIGHEST_M = -500.0, 9000.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagOptions:
+    """How far a photo's own tags are believed about its altitude."""
+
+    believed: bool = True  # False: the picture alone says how high
+    least_m: float = 10.0  # altitudes below say nothing: tags are written at take-off, too
+    most_m: float = 20_000.0  # nor do those above
+    relative_share: float = 0.15  # deviation of RelativeAltitude: of itself, as barometers drift
+    relative_m: float = 30.0  # and beside that: the ground below is not the ground at take-off
+    ground_height_m: float | None = None  # of the ground above the sea; without it GPSAltitude says nothing
+    gnss_m: float = 20.0  # deviation of GPSAltitude above such ground: satellites, geoid and relief together
+
+    def __post_init__(self) -> None:
+        height_m = 0.0 if self.ground_height_m is None else self.ground_height_m
+        spreads = (self.relative_share, self.relative_m, self.gnss_m)
+        told = _LOWEST_M <= height_m <= _HIGHEST_M and 0 < self.least_m <= self.most_m < math.inf
+        if not (told and all(0 < s < math.inf for s in spreads)):
+            raise InputError(
+                "options.invalid",
+                "the tags of a photo cannot be weighed with these options",
+                seen=f"{self}",
+                do=f"give the ground's height above the sea in metres, {_LOWEST_M:.0f} to {_HIGHEST_M:.0f}, "
+                "deviations above 0, and bounds with 0 < least_m <= most_m",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocateOptions:
+    """How one photo is placed."""
+
+    crop: bool = True  # False: the whole photo, as if its altitude were not known
+    cells: int | None = None  # how many of the likeliest are searched; 0: all; None: as suits the bundle
+    published_cells: int = 3  # what suits one that was trained, or is large
+    search_all_up_to: int = 100_000  # references, where nothing was trained: about 35 km²
+    retrieve: int = 10
+    weighted: bool = True  # False: the nearest reference alone is the answer
+    outlier_share: float = 0.4
+    whole_frame: bool = True  # False: the middle of the photo alone answers, as published
+    votes: VoteOptions | None = None  # how the whole frame votes; None: as usual, where it is asked at all
+    keep_on_line: bool = True  # candidates on the line between agreeing and not: kept, as published
+    weight_epsilon: float = 1e-8
+    tags: TagOptions = field(default_factory=TagOptions)  # what they say of the altitude is weighed in
+    verify: bool = True  # hold hypotheses against the map, where the bundle carries a matcher
+    verification: VerifyOptions = field(default_factory=VerifyOptions)
+    max_pixels: int = 200_000_000
+    min_side_px: int = 32  # below this there is nothing to see
+
+    def __post_init__(self) -> None:
+        counts_ok = (self.cells is None or self.cells >= 0) and self.retrieve >= 1
+        if not (counts_ok and 0 < self.outlier_share <= 1 and self.weight_epsilon > 0):
+            raise InputError(
+                "options.invalid",
+                "these options cannot place a photo",
+                seen=f"{self}",
+                do="give cells from 0, retrieve from 1, outlier_share in (0, 1], epsilon above 0",
+            )

@@ -1,0 +1,48 @@
+"""How a map is resampled, packed and made: rendering, textures, procedural worlds, simulated photos."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["RenderOptions", "SimulateOptions", "TextureOptions", "WorldOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenderOptions:
+    """How a map is resampled into a picture."""
+
+    supersample: int = 3  # samples per output pixel and axis while the map is finer than that
+    kernel_sigma_px: float = 0.46  # Gaussian that gathers them, in output pixels: 0.35 is left at Nyquist
+    lattice: int = 9  # exact positions per axis; between them positions are interpolated
+    gdal_cache_mb: int = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextureOptions:
+    """How a map is packed into one file."""
+
+    tile_px: int = 512
+    jpeg_quality: int = 92
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldOptions:
+    """Which procedural place is made, and how large and fine its maps are."""
+
+    size_m: float = 3000.0
+    gsd_m: float = 0.5
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions:
+    """What a simulated photo goes through, and how many there are."""
+
+    count: int = 500
+    altitude_min_m: float = 100.0
+    altitude_max_m: float = 700.0
+    noise_levels: float = 2.0  # standard deviation in grey levels
+    jpeg_quality: int = 95
+    tilt_max_deg: float = 0.0
+    valid_share: float = 0.99  # share of a photo that must lie on the map
+    seed: int = 0

@@ -1,0 +1,250 @@
+"""Lists of photos with their truth, and lists of views to render: plain CSV, checked line by line.
+
+A manifest has ``photo`` and either ``lon, lat`` or ``easting_m, northing_m, epsg``, and ``altitude_m`` (empty
+where it is not known); ``heading_deg`` may be there. Photo paths are relative to the manifest's own folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+from nadirfix.errors import InputError
+from nadirfix.files import atomic_file
+from nadirfix.types import Point, View, is_utm
+
+__all__ = ["ManifestRow", "read_manifest", "read_views", "write_manifest"]
+
+T = TypeVar("T")
+Cells = Mapping[str, str]
+
+_LONLAT = ("lon", "lat")
+_PROJECTED = ("easting_m", "northing_m", "epsg")
+_VIEW = (*_PROJECTED, "altitude_m", "heading_deg")
+_OPTIONAL = ("heading_deg", "tilt_deg", "tilt_toward_deg", "valid_share")
+_WRITTEN = ("photo", *_LONLAT, *_PROJECTED, "altitude_m", *_OPTIONAL)
+
+#: Two spellings of one place may differ by rounding, not by more than this.
+_SAME_PLACE_M = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestRow:
+    """One photo and what is known about where it was taken."""
+
+    photo: Path
+    point: Point
+    altitude_m: float | None = None
+    heading_deg: float | None = None
+    tilt_deg: float | None = None
+    tilt_toward_deg: float | None = None
+    valid_share: float | None = None
+
+
+def read_manifest(path: Path) -> list[ManifestRow]:
+    """The photos of a manifest with their places; anything that is wrong is named by line and column."""
+    table = _Table(path)
+    table.require(("photo", "altitude_m"))
+    if not table.has(_PROJECTED):
+        table.require(_LONLAT, also=f"or {', '.join(_PROJECTED)}")
+    return [_manifest_row(line, path.parent) for line in table.lines()]
+
+
+def read_views(path: Path) -> list[View]:
+    """The views of a list, exactly as they are written, in the order they are written."""
+    table = _Table(path)
+    table.require(_VIEW)
+    return [_view(line) for line in table.lines()]
+
+
+def write_manifest(
+    path: Path, rows: Sequence[ManifestRow], *, more: Sequence[Cells] = (), overwrite: bool = True
+) -> None:
+    """Write photos and their places as CSV, in degrees and in metres; the file appears when it is whole.
+
+    ``more`` has further columns, the same ones for every row; whoever reads a manifest passes them over.
+    """
+    text, further = io.StringIO(), more or [{}] * len(rows)
+    writer = csv.DictWriter(text, (*_WRITTEN, *(further[0] if further else ())), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({**_cells(row, path.parent), **cells} for row, cells in zip(rows, further, strict=True))
+    with atomic_file(path, overwrite=overwrite) as scratch:
+        scratch.write_text(text.getvalue(), encoding="utf-8", newline="")
+
+
+class _Line:
+    """One line of a table: its cells by column, and errors that say where they are."""
+
+    def __init__(self, path: Path, number: int, cells: Mapping[str, str]) -> None:
+        self._path, self._number, self._cells = path, number, cells
+
+    def text(self, column: str) -> str:
+        return self._cells.get(column, "")
+
+    def number(self, column: str) -> float:
+        try:
+            value = float(self.text(column))
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise self.error(column, "give a finite number")
+        return value
+
+    def maybe(self, column: str) -> float | None:
+        return self.number(column) if self.text(column) else None
+
+    def altitude_m(self) -> float:
+        value = self.number("altitude_m")
+        if value <= 0:
+            raise self.error("altitude_m", "give metres above ground, more than 0")
+        return value
+
+    def has(self, columns: Sequence[str]) -> bool:
+        return any(self.text(column) for column in columns)
+
+    def error(self, column: str, do: str) -> InputError:
+        seen = f"{self._path}, line {self._number}, column {column}: {self.text(column)!r}"
+        return _bad("a value in the list cannot be used", seen, do)
+
+
+class _Table:
+    """A CSV file with named columns."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        reader = csv.reader(io.StringIO(_read(path), newline=""), strict=True)
+        try:
+            rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+        except csv.Error as error:
+            raise self._wrong(f"line {reader.line_num}: {error}", "save it again as plain CSV") from error
+        self._names = rows[0][1] if rows else []
+        self._rows = [(number, cells) for number, cells in rows[1:] if any(cells)]
+        self._check_names()
+
+    def lines(self) -> list[_Line]:
+        """Every line that is not empty; there must be one, and each must fill every column."""
+        if not self._rows:
+            raise self._wrong("no lines below the column names", "list at least one")
+        return [self._line(number, cells) for number, cells in self._rows]
+
+    def has(self, columns: Sequence[str]) -> bool:
+        return set(columns) <= set(self._names)
+
+    def require(self, columns: Sequence[str], *, also: str = "") -> None:
+        missing = [column for column in columns if column not in self._names]
+        if missing:
+            wanted = " ".join([", ".join(missing), also]).strip()
+            raise self._wrong(
+                f"line 1: no column {', '.join(missing)} among {', '.join(self._names)}", f"add {wanted}"
+            )
+
+    def _check_names(self) -> None:
+        if not any(self._names):
+            raise self._wrong("line 1: no column names", "begin with a line of column names")
+        twice = sorted({name for name in self._names if self._names.count(name) > 1})
+        if twice:
+            raise self._wrong(f"line 1: column {', '.join(twice)} is there twice", "keep one of them")
+
+    def _line(self, number: int, cells: list[str]) -> _Line:
+        if len(cells) != len(self._names):
+            seen = f"line {number}: {len(cells)} values for {len(self._names)} columns"
+            raise self._wrong(seen, "give every column a value, separated by commas")
+        return _Line(self._path, number, dict(zip(self._names, cells, strict=True)))
+
+    def _wrong(self, seen: str, do: str) -> InputError:
+        return _bad("the list cannot be used", f"{self._path}, {seen}", do)
+
+
+def _read(path: Path) -> str:
+    """The file's text; a byte-order mark from a spreadsheet is dropped."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise _bad("the list cannot be read", f"{path} ({why})", "give a CSV file in UTF-8") from error
+
+
+def _manifest_row(line: _Line, folder: Path) -> ManifestRow:
+    photo = folder / line.text("photo")
+    if not line.text("photo") or not photo.is_file():
+        raise line.error("photo", f"name a photo that is there, relative to {folder}")
+    return ManifestRow(
+        photo=photo,
+        point=_place(line),
+        altitude_m=line.altitude_m() if line.text("altitude_m") else None,
+        **{column: line.maybe(column) for column in _OPTIONAL},
+    )
+
+
+def _view(line: _Line) -> View:
+    point, altitude_m, heading_deg = _from_projected(line), line.altitude_m(), line.number("heading_deg")
+    tilt_deg, toward_deg = line.maybe("tilt_deg") or 0.0, line.maybe("tilt_toward_deg") or 0.0
+    return _named(line, "tilt_deg", lambda: View(point, altitude_m, heading_deg, tilt_deg, toward_deg))
+
+
+def _place(line: _Line) -> Point:
+    """The place in whichever form it is given; given in both, they must agree."""
+    if not line.has(_PROJECTED):
+        return _from_lonlat(line)
+    place = _from_projected(line)
+    if line.has(_LONLAT) and place.distance_m(_from_lonlat(line)) > _SAME_PLACE_M:
+        lon_deg, lat_deg = place.lonlat
+        do = f"make both forms one place: easting and northing lie at {lon_deg:.7f}, {lat_deg:.7f}"
+        raise line.error("lon", do)
+    return place
+
+
+def _from_lonlat(line: _Line) -> Point:
+    lon_deg, lat_deg = line.number("lon"), line.number("lat")
+    return _named(line, "lon", lambda: Point.from_lonlat(lon_deg, lat_deg))
+
+
+def _from_projected(line: _Line) -> Point:
+    x_m, y_m, epsg = line.number("easting_m"), line.number("northing_m"), line.number("epsg")
+    if epsg != int(epsg) or not _is_projected(int(epsg)):
+        raise line.error("epsg", "give the EPSG code of a projected system, for example 32633")
+    return _named(line, "easting_m", lambda: Point.from_projected(x_m, y_m, int(epsg)))
+
+
+def _named(line: _Line, column: str, make: Callable[[], T]) -> T:
+    """What ``make`` makes; if it refuses, the error says in which line."""
+    try:
+        return make()
+    except InputError as error:
+        raise line.error(column, f"{error.do} ({error.seen})") from error
+
+
+@lru_cache(maxsize=64)
+def _is_projected(epsg: int) -> bool:
+    """Degrees in a column of metres would put photos into the sea off Africa without a word."""
+    import pyproj
+
+    try:
+        return is_utm(epsg) or bool(pyproj.CRS.from_epsg(epsg).is_projected)
+    except pyproj.exceptions.CRSError:
+        return False
+
+
+def _cells(row: ManifestRow, folder: Path) -> dict[str, str]:
+    lon_deg, lat_deg = row.point.lonlat
+    numbers = {"altitude_m": row.altitude_m, **{column: getattr(row, column) for column in _OPTIONAL}}
+    return {
+        "photo": Path(os.path.relpath(row.photo, folder)).as_posix(),
+        "lon": f"{lon_deg:.9f}",
+        "lat": f"{lat_deg:.9f}",
+        "easting_m": f"{row.point.east_m:.4f}",
+        "northing_m": f"{row.point.north_m:.4f}",
+        "epsg": str(row.point.epsg),
+        **{column: "" if value is None else f"{value:.4f}" for column, value in numbers.items()},
+    }
+
+
+def _bad(what: str, seen: str, do: str) -> InputError:
+    return InputError("manifest.invalid", what, seen=seen, do=do)

@@ -1,1 +1,0 @@
-"""Where: the heads over cells, the place network, its training."""

@@ -1,0 +1,100 @@
+"""Who may come in: the right name, the right origin, the right token."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+
+from nadirfix.errors import ServiceError
+from nadirfix.serve.errors import answer, explained
+from nadirfix.serve.options import is_this_machine
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from nadirfix.serve.options import ServeOptions
+
+__all__ = ["Door"]
+
+#: What a token guards; the page itself holds nothing worth guarding.
+_GUARDED = ("/v1/", "/metrics")
+
+
+class Door:
+    """Turns away requests that may not come in, before anything of them is read."""
+
+    def __init__(self, app: ASGIApp, *, options: ServeOptions) -> None:
+        self._app, self._options = app, options
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let one request in, or tell why not."""
+        refusal = self._refusal(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
+        if refusal is None:
+            await self._app(scope, receive, send)
+        else:
+            shown = explained(refusal, scope["nadirfix.request_id"])
+            await answer(shown)(scope, receive, send)
+
+    def _refusal(self, path: str, headers: Headers) -> ServiceError | None:
+        if self._options.token is None and not _names_this_machine(headers.get("host", "")):
+            return _wrong_host(headers.get("host", ""))
+        origin = headers.get("origin")
+        if origin is not None and not self._welcome(origin, headers.get("host", "")):
+            return _wrong_origin(origin)
+        if self._options.token is not None and path.startswith(_GUARDED):
+            return self._token_refusal(headers)
+        return None
+
+    def _welcome(self, origin: str, host: str) -> bool:
+        """Our own page, or one that was named; the scheme is that of whatever stands in front of us."""
+        return origin in self._options.allow_origins or (_host_of(origin) == host.lower() != "")
+
+    def _token_refusal(self, headers: Headers) -> ServiceError | None:
+        """Compare in constant time: how long it takes must not tell how much was right."""
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        expected = (self._options.token or "").encode()
+        right = hmac.compare_digest(token.strip().encode(), expected)
+        if right and kind.lower() == "bearer":
+            return None
+        return ServiceError(
+            "service.token",
+            "a token is needed",
+            seen="another one" if token else "none",
+            do="send the header Authorization: Bearer TOKEN; in the address it is not read",
+        )
+
+
+def _names_this_machine(host: str) -> bool:
+    """Whether the name the client used is this machine's own: others may be made to point here."""
+    try:
+        return is_this_machine(urlsplit(f"//{host}").hostname or "")
+    except ValueError:
+        return False
+
+
+def _host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
+
+
+def _wrong_host(host: str) -> ServiceError:
+    return ServiceError(
+        "service.host",
+        "this service does not answer to that name",
+        seen=repr(host[:80]),
+        do="call it localhost or 127.0.0.1, or start it with a token",
+    )
+
+
+def _wrong_origin(origin: str) -> ServiceError:
+    return ServiceError(
+        "service.origin",
+        "pages of other origins may not ask",
+        seen=repr(origin[:80]),
+        do="open the service's own page, or start it with --allow-origin",
+    )

@@ -1,0 +1,1 @@
+"""Photos that wait: admission control, the work queue and its workers."""

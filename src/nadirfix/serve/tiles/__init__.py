@@ -1,0 +1,1 @@
+"""The map of a bundle as pictures: tiles and reference views."""

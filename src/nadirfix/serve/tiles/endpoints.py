@@ -1,0 +1,214 @@
+"""What the page shows of a bundle: what it is, tiles of its map, its references."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from starlette.responses import Response
+
+from nadirfix import __version__
+from nadirfix.bundle import layout as parts
+from nadirfix.errors import ServiceError
+from nadirfix.geo.crs import transform
+from nadirfix.serve.options import FOREVER, TILE_PX
+from nadirfix.serve.queue.work_queue import Desk
+from nadirfix.serve.tiles import render as sheets
+from nadirfix.serve.tiles.render import Picture
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from nadirfix.bundle import Bundle
+    from nadirfix.serve.options import ServeOptions
+
+__all__ = ["Atlas"]
+
+#: A token may guard the map: nobody between us and the browser may keep it.
+_KEEP = f"private, {FOREVER}"
+_ASK_AGAIN = "no-cache"
+#: Features written at a time.
+_PIECE = 500
+
+
+class Atlas:
+    """Shows the map and the references of one bundle."""
+
+    def __init__(self, bundle: Bundle, options: ServeOptions) -> None:
+        self._bundle, self._options = bundle, options
+        counted = replace(options.queue_pace, deviations=0.0)  # tiles are quick: no promise, only a bound
+        self._desk = Desk(capacity=options.tile_queue, what="picture", pace=counted)
+        self._kept = _Kept(options.tile_cache_bytes)
+        self._empty = sheets.empty_tile()
+        self._hash = parts.sha256_of(bundle.path / parts.MANIFEST)[:16]
+        self._min_zoom, self._max_zoom = sheets.zooms(bundle.texture)
+
+    def about(self) -> dict[str, Any]:
+        """The bundle in a few words and numbers."""
+        bundle, said = self._bundle, self._bundle.manifest
+        return {
+            "nadirfix": __version__,
+            "name": bundle.path.resolve().name.removesuffix(".nadir"),
+            "hash": self._hash,
+            "epsg": bundle.epsg,
+            **_extent(bundle),
+            "gsd_m": bundle.texture.gsd_m,
+            "camera": bundle.camera.spec,
+            "canonical": {
+                "altitude_m": bundle.canonical.altitude_m,
+                "footprint_m": list(bundle.canonical.footprint_m),
+            },
+            "altitude_range_m": [bundle.recipe.bins.min_m, bundle.recipe.bins.max_m],
+            "recipe": said["recipe"]["name"],
+            "trained": {name: net["training"] is not None for name, net in said["networks"].items()},
+            "counts": said["counts"],
+            "accuracy": said["accuracy"],
+            "tiles": self._about_tiles(),
+            "references": self._about_references(),
+            "limits": self._limits(),
+            "token_needed": self._options.token is not None,
+        }
+
+    async def tile(self, request: Request, z: int, x: int, y: int) -> Response:
+        """One tile of the map."""
+        if z > self._max_zoom or not (0 <= x < 2**z and 0 <= y < 2**z):
+            raise _nothing("tile", f"{z}/{x}/{y}", f"zooms go to {self._max_zoom}")
+        return await self._picture(request, f"{z}/{x}/{y}", partial(self._tile, z, x, y))
+
+    async def reference(self, request: Request, row: int) -> Response:
+        """One reference view."""
+        if not 0 <= row < len(self._bundle.references):
+            raise _nothing("reference", str(row), f"rows go to {len(self._bundle.references) - 1}")
+        width_px, quality = self._options.reference_width_px, self._options.tile_quality
+        draw = partial(sheets.draw_reference, self._bundle, row, width_px=width_px, quality=quality)
+        return await self._picture(request, f"r/{row}", draw)
+
+    def features(self) -> Iterator[bytes]:
+        """All references as GeoJSON, piece by piece."""
+        count = len(self._bundle.references)
+        yield b'{"type": "FeatureCollection", "features": [\n'
+        for start in range(0, count, _PIECE):
+            text = ",\n".join(self._feature_texts(slice(start, min(start + _PIECE, count))))
+            yield (text + (",\n" if start + _PIECE < count else "\n")).encode()
+        yield b"]}\n"
+
+    def same(self, request: Request) -> Response | None:
+        """That the client has it already, where it has."""
+        if self._etag() in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=self.headers(request))
+        return None
+
+    def headers(self, request: Request) -> dict[str, str]:
+        """How long what is shown may be kept: for good under its own address, else it is asked for again."""
+        named = request.query_params.get("v") == self._hash
+        return {"ETag": self._etag(), "Cache-Control": _KEEP if named else _ASK_AGAIN}
+
+    def stop(self, within_s: float) -> bool:
+        """Finish what is being drawn; False where it takes longer."""
+        return self._desk.stop(within_s)
+
+    async def _picture(self, request: Request, key: str, draw: Callable[[], Picture]) -> Response:
+        if (same := self.same(request)) is not None:
+            return same
+        picture = self._kept.get(key)
+        if picture is None:
+            picture = await self._desk.ask(draw, patience_s=self._options.photo_s)
+            self._kept.put(key, picture)
+        return Response(picture.data, 200, self.headers(request), picture.media_type)
+
+    def _tile(self, z: int, x: int, y: int) -> Picture:
+        if z < self._min_zoom:
+            return self._empty
+        drawn = sheets.draw_tile(self._bundle.texture, z, x, y, quality=self._options.tile_quality)
+        return drawn or self._empty
+
+    def _etag(self) -> str:
+        return f'"{self._hash}-{__version__}"'
+
+    def _about_tiles(self) -> dict[str, Any]:
+        url = f"/v1/tiles/{{z}}/{{x}}/{{y}}.jpg?v={self._hash}"
+        zooms = {"min_zoom": self._min_zoom, "max_zoom": self._max_zoom}
+        return {"url": url, **zooms, "size_px": TILE_PX}
+
+    def _about_references(self) -> dict[str, Any]:
+        width_px, height_px = sheets.reference_size(self._bundle, self._options.reference_width_px)
+        return {
+            "count": len(self._bundle.references),
+            "url": f"/v1/references/{{row}}.jpg?v={self._hash}",
+            "width_px": width_px,
+            "height_px": height_px,
+            "geojson": "/v1/references.geojson",
+        }
+
+    def _limits(self) -> dict[str, Any]:
+        options = self._options
+        return {
+            "photo_bytes": options.photo_bytes,
+            "pixels": options.max_pixels,
+            "batch_photos": options.batch_photos,
+            "queue": options.queue,
+            "photo_s": options.photo_s,
+        }
+
+    def _feature_texts(self, rows: slice) -> list[str]:
+        known = self._bundle.references
+        east_m, north_m = known.east_m[rows], known.north_m[rows]
+        lon, lat = transform(f"EPSG:{known.epsg}", "EPSG:4326", east_m, north_m)
+        columns = np.arange(len(known))[rows], known.heading_deg[rows], known.cell[rows], east_m, north_m
+        return [
+            json.dumps({
+                "type": "Feature",
+                "geometry": {"type": "Point", "coordinates": [float(a), float(b)]},
+                "properties": {
+                    "row": int(row), "heading_deg": float(heading), "cell": [int(v) for v in cell],
+                    "easting_m": float(e), "northing_m": float(n),
+                },
+            })
+            for a, b, row, heading, cell, e, n in zip(lon, lat, *columns, strict=True)
+        ]  # fmt: skip
+
+
+class _Kept:
+    """Pictures last asked for, up to a number of bytes."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes, self._held_bytes = limit_bytes, 0
+        self._pictures: OrderedDict[str, Picture] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> Picture | None:
+        with self._lock:
+            if key in self._pictures:
+                self._pictures.move_to_end(key)
+            return self._pictures.get(key)
+
+    def put(self, key: str, picture: Picture) -> None:
+        with self._lock:
+            if key not in self._pictures:
+                self._pictures[key] = picture
+                self._held_bytes += len(picture.data)
+            while self._held_bytes > self._limit_bytes:
+                self._held_bytes -= len(self._pictures.popitem(last=False)[1].data)
+
+
+def _extent(bundle: Bundle) -> dict[str, Any]:
+    west, south, east, north = (float(v) for v in bundle.texture.bounds)
+    outline = np.array([[west, north], [west, south], [east, south], [east, north]])
+    lon, lat = transform(f"EPSG:{bundle.epsg}", "EPSG:4326", outline[:, 0], outline[:, 1])
+    return {
+        "bounds_m": [west, south, east, north],
+        "bounds_lonlat": [float(v) for v in (lon.min(), lat.min(), lon.max(), lat.max())],
+        "outline_lonlat": [[float(a), float(b)] for a, b in zip(lon, lat, strict=True)],
+    }
+
+
+def _nothing(what: str, seen: str, limit: str) -> ServiceError:
+    return ServiceError(
+        "service.not_found", f"there is no such {what}", seen=seen, do=f"ask for another: {limit}"
+    )

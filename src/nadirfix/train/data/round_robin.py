@@ -1,0 +1,33 @@
+"""Learning from many maps at once: each step looks at one of them, in turns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from nadirfix.train.loop import Job
+
+__all__ = ["in_turns"]
+
+
+def in_turns(jobs: Sequence[Job]) -> Job:
+    """One job out of several that train the same network, each on a map of its own."""
+    first = jobs[0]
+    if any(job.network is not first.network for job in jobs):
+        raise ValueError("jobs that take turns train one network")
+
+    def batch(step: int, epoch: int, part: slice) -> tuple[Any, ...]:
+        return jobs[step % len(jobs)].batch(step // len(jobs), epoch, part)
+
+    def validate() -> dict[str, float]:
+        found = [job.validate() for job in jobs]
+        return {name: sum(f[name] for f in found) / len(found) for name in found[0]}
+
+    return dataclasses.replace(
+        first,
+        batch=batch,
+        validate=validate,
+        epoch_views=sum(job.epoch_views for job in jobs),
+        details={"maps": [job.details for job in jobs]},
+    )

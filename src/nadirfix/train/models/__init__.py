@@ -1,0 +1,1 @@
+"""Networks as torch modules: encoders, aggregators, heads, and the weights they start from."""

@@ -1,0 +1,53 @@
+"""What a bundle carries to verify with: chosen in the recipe, said when it cannot be had."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nadirfix.bundle import Bundle
+from nadirfix.bundle.layout import MATCHER
+from nadirfix.cli import app
+from nadirfix.errors import BundleError
+from nadirfix.offline import build_bundle
+from nadirfix.options.recipe import RECIPES
+from nadirfix.options.verify import FeatureOptions
+from nadirfix.verify.features import SiftDetector
+from tests.bundles import RECIPE, RECIPE_TOML, write_ground
+
+
+def test_sift_is_a_choice_and_needs_no_part(tmp_path: Path) -> None:
+    recipe = dataclasses.replace(RECIPE, matcher="sift")
+    bundle = build_bundle(
+        write_ground(tmp_path / "map.tif"), tmp_path / "a.nadir", recipe=recipe, train=False
+    )
+    assert bundle.matcher_name == "sift"
+    assert isinstance(bundle.matcher(FeatureOptions()), SiftDetector)
+    assert not (bundle.path / MATCHER).exists()
+    later = dataclasses.replace(bundle, manifest={**bundle.manifest, "matcher": {"name": "of tomorrow"}})
+    with pytest.raises(BundleError, match="of tomorrow"):
+        later.matcher(FeatureOptions())
+
+
+def test_without_the_extra_a_build_works_and_says_that_fixes_are_not_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nadirfix.offline.missing_for_xfeat", lambda: ["kornia"])
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(RECIPE_TOML.replace('matcher = "none"', 'matcher = "xfeat"'), encoding="utf-8")
+    ground, out = write_ground(tmp_path / "map.tif"), tmp_path / "a.nadir"
+    command = ["build", str(ground), "--out", str(out), "--recipe", str(recipe)]
+    told = CliRunner().invoke(app, command)
+    assert told.exit_code == 0, told.output
+    assert "will not be verified" in told.stderr
+    bundle = Bundle.load(out)
+    assert bundle.matcher_name is None
+    assert bundle.matcher(FeatureOptions()) is None
+
+
+def test_the_published_recipe_verifies_nothing() -> None:
+    assert RECIPES["paper"].matcher == "none"
+    assert RECIPES["standard"].matcher == "xfeat"
