@@ -24,10 +24,10 @@ from nadirfix.options.recipe import (
 )
 from nadirfix.options.training import TrainOptions
 from nadirfix.types import View
-from tests.ground import Ground
+from tests.ground import AnalyticGround
 
 #: Square ground of 700 m in UTM zone 33, a metre a pixel.
-GROUND = Ground(15.31, 49.12, 32633, shortest_m=40.0)
+GROUND = AnalyticGround(15.31, 49.12, 32633, shortest_m=40.0)
 SIDE_M = 700.0
 CAMERA = Camera(512, 384, 300.0, 300.0)
 
@@ -50,8 +50,8 @@ RECIPE = Recipe(
     matcher="none",
 )
 
-#: One whose references are cut from sheets: a network that pools by parts, views on whole steps of it.
-SHEETS = replace(
+#: One whose references are cut from mosaics: a network that pools by parts, views on whole steps of it.
+MOSAICS = replace(
     RECIPE,
     references=ReferenceOptions(headings=4, whiten_dims=32, whiten_power=0.5, steps=8),
     place_network=NetworkOptions(
@@ -137,7 +137,7 @@ def write_ground_in(path: Path, crs: str, *, turn_deg: float = 0.0) -> Path:
 
 def photo_of(view: View) -> bytes:
     """What a camera sees of the ground, as a picture file."""
-    pixels = np.rint(GROUND.seen(view, CAMERA, (CAMERA.width_px, CAMERA.height_px))).astype(np.uint8)
+    pixels = np.rint(GROUND.expected(view, CAMERA, (CAMERA.width_px, CAMERA.height_px))).astype(np.uint8)
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, format="PNG")
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""Running nadirfix as a pilot does: a process, its exit number, and what it said where."""
+"""Runs nadirfix as a process: its exit number, and what it wrote to stdout and stderr."""
 
 from __future__ import annotations
 

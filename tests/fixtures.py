@@ -3,9 +3,9 @@
 For every test that needs something to locate with:
 
 - ``tiny_bundle``: the path of a bundle, 0.6 × 0.6 km, the tiny recipe's networks as they start (untrained:
-  what is tested here is that answers agree, not that they are good), and no matcher: the map is asked in
+  what is tested here is that answers agree, not that they are good), and no matcher: that is tested in
   tests/verify. Read only: copy it to change it.
-- ``ground_map``, ``trained_bundle``, ``untrained_bundle``, ``sheets_bundle``: the ground of tests/bundles.py,
+- ``ground_map``, ``trained_bundle``, ``untrained_bundle``, ``mosaic_bundle``: the ground of tests/bundles.py,
   and bundles of its recipes on it, for those who need one to read or to compare with. Read only as well.
 - ``tiny_photos``: a folder with ``manifest.csv`` and ``photos/NNNNNN.jpg``, 1024 × 768 px, 100 to 180 m.
 
@@ -27,7 +27,7 @@ from nadirfix.options.map import SimulateOptions
 from nadirfix.options.recipe import RECIPES, Recipe
 from nadirfix.world.files import write_world
 from nadirfix.world.photos import simulate_photos
-from tests.bundles import RECIPE, SHEETS, write_ground
+from tests.bundles import MOSAICS, RECIPE, write_ground
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)
 
@@ -96,9 +96,9 @@ def untrained_bundle(shared: Path, ground_map: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sheets_bundle(shared: Path, ground_map: Path) -> Path:
-    """One whose references are cut from sheets."""
-    return _of_ground(shared / "sheets.nadir", ground_map, train=False, recipe=SHEETS)
+def mosaic_bundle(shared: Path, ground_map: Path) -> Path:
+    """One whose references are cut from mosaics."""
+    return _of_ground(shared / "mosaics.nadir", ground_map, train=False, recipe=MOSAICS)
 
 
 def _of_ground(target: Path, ground_map: Path, *, train: bool, recipe: Recipe = RECIPE) -> Path:

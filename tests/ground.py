@@ -11,7 +11,7 @@ import rasterio
 from rasterio.transform import Affine
 
 
-class Ground:
+class AnalyticGround:
     """Smooth waves over UTM metres: the colour of every point is known exactly."""
 
     def __init__(self, lon: float, lat: float, epsg: int, *, seed: int = 0, shortest_m: float = 12.0) -> None:
@@ -62,7 +62,7 @@ class Ground:
         middle = Affine.translation(x0, y0) @ unit
         return middle @ Affine.translation(-count / 2, -count / 2), count
 
-    def seen(self, view, camera, size) -> np.ndarray:
+    def expected(self, view, camera, size) -> np.ndarray:
         """What a nadir camera sees, pixel by pixel, without any resampling: the oracle."""
         width, height = size
         u, v = np.meshgrid((np.arange(width) + 0.5) / width - 0.5, (np.arange(height) + 0.5) / height - 0.5)

@@ -9,14 +9,14 @@ import pytest
 
 from nadirfix.options.verify import FeatureOptions
 from nadirfix.runtime import load_network
-from nadirfix.train.xfeat import export_xfeat, missing_for_xfeat
+from nadirfix.train.xfeat import export_xfeat, missing_xfeat_packages
 from nadirfix.verify.features import Detector, detector_of
 
 
 @pytest.fixture(scope="session")
 def xfeat_file(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """The network file; workers of one run share it."""
-    if missing := missing_for_xfeat():
+    if missing := missing_xfeat_packages():
         pytest.skip(f"the verify extra is not installed: {', '.join(missing)}")
     base = tmp_path_factory.getbasetemp()
     folder = base.parent if hasattr(request.config, "workerinput") else base

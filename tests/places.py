@@ -36,14 +36,14 @@ def view_of(
     north_m: float = 0.0,
     altitude_m: float = 150.0,
     heading_deg: float = 40.0,
-    **lean: float,
+    **tilt: float,
 ) -> View:
     """A view this far from the middle of the map."""
-    return View(ground.center.moved(east_m, north_m), altitude_m, heading_deg, **lean)
+    return View(ground.center.moved(east_m, north_m), altitude_m, heading_deg, **tilt)
 
 
 def photo_from(ground: Texture, view: View) -> np.ndarray:
     """What the camera sees from a view, with a little noise."""
-    shown = ground.render(view, CAMERA)
-    noise = np.random.default_rng(0).normal(0, 2, shown.pixels.shape)
-    return np.clip(np.rint(shown.pixels + noise), 0, 255).astype(np.uint8)
+    rendered = ground.render(view, CAMERA)
+    noise = np.random.default_rng(0).normal(0, 2, rendered.pixels.shape)
+    return np.clip(np.rint(rendered.pixels + noise), 0, 255).astype(np.uint8)

@@ -26,7 +26,7 @@ def candidates(offsets_m: Sequence[tuple[float, float]], *, truth: Point = TRUTH
 def record(
     offset_m: tuple[float, float] | None = (0.0, 0.0),
     *,
-    found: Sequence[tuple[float, float]] = ((0.0, 0.0),),
+    candidates_m: Sequence[tuple[float, float]] = ((0.0, 0.0),),
     truth: Point = TRUTH,
     altitude_m: float | None = 200.0,
     estimate_m: float | None = 225.0,
@@ -36,7 +36,7 @@ def record(
     total_ms: float = 40.0,
 ) -> QueryRecord:
     """A photo whose answer lies at this offset from the truth; no offset means no fix."""
-    near = candidates(found, truth=truth)
+    near = candidates(candidates_m, truth=truth)
     weights = np.full(len(near), 1 / max(len(near), 1))
     shared = {"photo": photo, "altitude_m": estimate_m, "candidates": near, "weights": weights}
     times = {"altitude": total_ms / 4, "total": total_ms}

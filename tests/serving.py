@@ -1,4 +1,4 @@
-"""A service to test: a bundle without networks, a locator that does as it is told, and real sockets."""
+"""A service to test: a bundle without networks, a locator that tests control, and real sockets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nadirfix.serve.app import create_app
 from nadirfix.serve.options import ServeOptions
 from nadirfix.serve.server import listen, make_server
 from nadirfix.serve.static import PAGE_FOLDER
-from nadirfix.serve.uploads.parameters import Wish
+from nadirfix.serve.uploads.parameters import RequestParameters
 from tests.bundles import CAMERA, RECIPE
 
 EPSG = 32633
@@ -41,7 +41,7 @@ def ramp(side_px: int = 500) -> np.ndarray:
 
 
 def small_bundle(folder: Path, *, pixels: np.ndarray | None = None) -> Any:
-    """What the service shows of a bundle, without networks to place photos with."""
+    """What the service needs of a bundle, without networks to locate photos with."""
     pixels = ramp() if pixels is None else pixels
     gsd_m = SIDE_M / len(pixels)
     folder.mkdir(parents=True, exist_ok=True)
@@ -68,25 +68,25 @@ def small_bundle(folder: Path, *, pixels: np.ndarray | None = None) -> Any:
 
 
 @dataclass
-class FakePlace:
-    """Remembers what it was asked; waits, fails or answers as told."""
+class FakeLocator:
+    """Records its requests; waits, fails or answers as ``action`` does."""
 
-    do: Callable[[bytes, Wish], None] = lambda _photo, _wish: None
-    asked: list[tuple[bytes, Wish]] = field(default_factory=list)
+    action: Callable[[bytes, RequestParameters], None] = lambda _photo, _parameters: None
+    requests: list[tuple[bytes, RequestParameters]] = field(default_factory=list)
 
-    def __call__(self, photo: bytes, wish: Wish) -> dict[str, Any]:
-        self.asked.append((photo, wish))
-        self.do(photo, wish)
-        return {"photo": wish.name, "status": "fix", "lon": 14.35, "bytes": len(photo)}
+    def __call__(self, photo: bytes, parameters: RequestParameters) -> dict[str, Any]:
+        self.requests.append((photo, parameters))
+        self.action(photo, parameters)
+        return {"photo": parameters.name, "status": "fix", "lon": 14.35, "bytes": len(photo)}
 
 
-class Gate:
-    """A locator's work that goes on only when it is let."""
+class Latch:
+    """Blocks a locator until the test opens it."""
 
     def __init__(self) -> None:
         self.open, self.entered = threading.Event(), threading.Semaphore(0)
 
-    def __call__(self, _photo: bytes, _wish: Wish) -> None:
+    def __call__(self, _photo: bytes, _parameters: RequestParameters) -> None:
         self.entered.release()
         assert self.open.wait(20)
 
@@ -111,11 +111,11 @@ def form(*fields: tuple[str, str | None, bytes], boundary: bytes = b"cut") -> tu
 
 @contextmanager
 def running(
-    bundle: Any, options: ServeOptions, place: Any = None, *, page: Path = PAGE_FOLDER
+    bundle: Any, options: ServeOptions, locator: Any = None, *, page: Path = PAGE_FOLDER
 ) -> Iterator[Running]:
     """The service on a real socket, stopped in an orderly way at the end."""
     with listen(ServeOptions(port=0)) as listener:
-        server = make_server(create_app(bundle, options, place=place, page=page), options)
+        server = make_server(create_app(bundle, options, locator=locator, page=page), options)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         while not server.started:
@@ -156,10 +156,10 @@ def head(service: Running, length: int, *, path: str = "/v1/locate", kind: str =
     ).encode()
 
 
-def until(is_true: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool]) -> None:
     """Wait for it, ten seconds at most."""
     for _ in range(1000):
-        if is_true():
+        if condition():
             return
         time.sleep(0.01)
     raise AssertionError("it never came to that")

@@ -143,9 +143,9 @@ def test_kml_reads_back_to_the_last_bit() -> None:
 
 
 def text(element: ElementTree.Element, path: str) -> str:
-    found = element.findtext(path, None, KML)
-    assert found is not None
-    return found
+    element_text = element.findtext(path, None, KML)
+    assert element_text is not None
+    return element_text
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_odd_names_survive_every_format(name: str) -> None:
     assert json.loads(json_line(record))["photo"] == name
     assert next(csv.DictReader(io.StringIO(csv_text([record]), newline="")))["photo"] == name
     assert json.loads(geojson_text([record]))["features"][0]["properties"]["photo"] == name
-    shown = ElementTree.fromstring(kml_text([record])).findtext(".//k:Placemark/k:name", None, KML)
-    assert shown == "".join(c for c in name if c.isprintable())
+    name_text = ElementTree.fromstring(kml_text([record])).findtext(".//k:Placemark/k:name", None, KML)
+    assert name_text == "".join(c for c in name if c.isprintable())
 
 
 @pytest.mark.parametrize("write", [json_line, lambda r: csv_text([r]), lambda r: kml_text([r])])

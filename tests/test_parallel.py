@@ -9,20 +9,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from nadirfix.parallel import at_once, cores, in_order
+from nadirfix.parallel import cores, map_in_order, run_in_background
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-def test_answers_come_in_the_order_of_the_questions(workers: int) -> None:
+def test_results_come_in_the_order_of_the_items(workers: int) -> None:
     def slow_first(item: int) -> int:
         time.sleep(0.02 if item % 3 == 0 else 0.0)
         return item * item
 
-    assert list(in_order(slow_first, range(20), workers=workers)) == [i * i for i in range(20)]
+    assert list(map_in_order(slow_first, range(20), workers=workers)) == [i * i for i in range(20)]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-def test_only_a_few_are_taken_before_their_answers_are_asked_for(workers: int) -> None:
+def test_only_a_few_are_taken_before_their_results_are_needed(workers: int) -> None:
     taken: list[int] = []
 
     def items():
@@ -30,7 +30,7 @@ def test_only_a_few_are_taken_before_their_answers_are_asked_for(workers: int) -
             taken.append(item)
             yield item
 
-    answers = in_order(lambda item: item, items(), workers=workers)
+    answers = map_in_order(lambda item: item, items(), workers=workers)
     for done in range(1, 11):
         next(answers)
         assert len(taken) <= done + workers
@@ -40,20 +40,20 @@ def test_only_a_few_are_taken_before_their_answers_are_asked_for(workers: int) -
 
 def test_two_are_worked_on_at_the_same_time() -> None:
     both = threading.Barrier(2, timeout=20)
-    assert list(in_order(lambda item: both.wait() >= 0 and item, [1, 2], workers=2)) == [1, 2]
+    assert list(map_in_order(lambda item: both.wait() >= 0 and item, [1, 2], workers=2)) == [1, 2]
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_fault_is_raised_where_its_answer_would_have_been(workers: int) -> None:
-    answers = in_order(lambda item: 10 // item, [5, 2, 0, 1], workers=workers)
+def test_an_error_is_raised_where_its_result_would_have_been(workers: int) -> None:
+    answers = map_in_order(lambda item: 10 // item, [5, 2, 0, 1], workers=workers)
     assert [next(answers), next(answers)] == [2, 5]
     with pytest.raises(ZeroDivisionError):
         next(answers)
 
 
-def test_no_thread_is_left_behind_by_whoever_stops_listening() -> None:
+def test_no_thread_is_left_behind_when_iteration_stops() -> None:
     before = threading.active_count()
-    answers = in_order(lambda item: item, range(50), workers=4)
+    answers = map_in_order(lambda item: item, range(50), workers=4)
     next(answers)
     answers.close()
     assert threading.active_count() == before
@@ -78,12 +78,12 @@ def test_ctrl_c_while_threads_start_leaves_none_at_work(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(threading.Thread, "start", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        list(in_order(lambda item: worked.append(item) or time.sleep(0.2), range(50), workers=2))
+        list(map_in_order(lambda item: worked.append(item) or time.sleep(0.2), range(50), workers=2))
     assert threading.active_count() == before and worked == []
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_where_no_more_threads_can_be_started_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_more_threads_can_be_started_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     start, begun = threading.Thread.start, []
 
     def refused(thread: threading.Thread) -> None:
@@ -94,18 +94,18 @@ def test_where_no_more_threads_can_be_started_it_is_said(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(threading.Thread, "start", refused)
     with pytest.raises(RuntimeError, match="new thread"):
-        list(in_order(lambda item: item, range(9), workers=4))
+        list(map_in_order(lambda item: item, range(9), workers=4))
 
 
 def test_there_is_at_least_one_core() -> None:
     assert cores() >= 1
 
 
-def test_what_is_done_meanwhile_is_done_after_the_block_and_its_faults_are_heard() -> None:
+def test_background_work_is_done_after_the_block_and_its_errors_are_raised() -> None:
     done: list[str] = []
-    with at_once(lambda: done.append("first"), lambda: done.append("second")):
+    with run_in_background(lambda: done.append("first"), lambda: done.append("second")):
         pass
     assert sorted(done) == ["first", "second"]
-    with pytest.raises(ZeroDivisionError), at_once(lambda: 1 // 0):
+    with pytest.raises(ZeroDivisionError), run_in_background(lambda: 1 // 0):
         done.append("block")
     assert done[-1] == "block"

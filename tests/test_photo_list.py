@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nadirfix.errors import InputError, OutputError
-from nadirfix.photo_list import ManifestRow, read_manifest, read_views, write_manifest
+from nadirfix.photo_list import PhotoRecord, read_photo_list, read_views, write_photo_list
 from nadirfix.types import Point, View
 
 PLACE = Point(500_123.4567, 4_649_776.25, 32633)
@@ -28,14 +28,14 @@ def listed(folder: Path, text: str, *, encoding: str = "utf-8") -> Path:
 
 def refusal(path: Path, *, views: bool = False) -> str:
     with pytest.raises(InputError) as caught:
-        (read_views if views else read_manifest)(path)
+        (read_views if views else read_photo_list)(path)
     assert (caught.value.code, caught.value.exit_number) == ("manifest.invalid", 2)
     assert str(path) in caught.value.seen
     return str(caught.value)
 
 
 def test_degrees(folder: Path) -> None:
-    [row] = read_manifest(listed(folder, "photo,lon,lat,altitude_m\nphotos/a.jpg,15.05,42.0,120.5\n"))
+    [row] = read_photo_list(listed(folder, "photo,lon,lat,altitude_m\nphotos/a.jpg,15.05,42.0,120.5\n"))
     assert row.photo == folder / "photos" / "a.jpg"
     assert row.point.distance_m(Point.from_lonlat(15.05, 42.0)) < 1e-6
     assert (row.altitude_m, row.heading_deg) == (120.5, None)
@@ -43,46 +43,46 @@ def test_degrees(folder: Path) -> None:
 
 def test_metres_in_any_projected_system(folder: Path) -> None:
     text = "photo,easting_m,northing_m,epsg,altitude_m\nphotos/a.jpg,{},{},{},1\n"
-    [utm] = read_manifest(listed(folder, text.format(PLACE.east_m, PLACE.north_m, 32633)))
+    [utm] = read_photo_list(listed(folder, text.format(PLACE.east_m, PLACE.north_m, 32633)))
     assert utm.point == PLACE
     # 15° E, 42° N in Web Mercator, computed by hand: R·π/12, R·ln tan(45° + 21°).
-    [web] = read_manifest(listed(folder, text.format(1669792.3619, 5160979.4440, 3857)))
+    [web] = read_photo_list(listed(folder, text.format(1669792.3619, 5160979.4440, 3857)))
     assert web.point.distance_m(Point.from_lonlat(15, 42)) < 0.01
 
 
 def test_spreadsheet_habits_are_tolerated(folder: Path) -> None:
     text = "\ufeff photo , lon , lat , altitude_m , remark \r\n photos/a.jpg , 15 , 42 ,  , hello \r\n\r\n"
-    [row] = read_manifest(listed(folder, text))
+    [row] = read_photo_list(listed(folder, text))
     assert row.altitude_m is None
 
 
 def test_absolute_photo_path(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("other") / "b.jpg"
     elsewhere.write_bytes(b"x")
-    [row] = read_manifest(listed(folder, f"photo,lon,lat,altitude_m\n{elsewhere},15,42,100\n"))
+    [row] = read_photo_list(listed(folder, f"photo,lon,lat,altitude_m\n{elsewhere},15,42,100\n"))
     assert row.photo == elsewhere
 
 
 def test_what_is_written_is_read_back(folder: Path) -> None:
-    row = ManifestRow(
+    row = PhotoRecord(
         photo=folder / "photos" / "a.jpg", point=PLACE, altitude_m=123.4, heading_deg=0.0, tilt_deg=1.5,
         tilt_toward_deg=90.0, valid_share=0.75,
     )  # fmt: skip
-    write_manifest(folder / "m.csv", [row, row])
+    write_photo_list(folder / "m.csv", [row, row])
     assert (folder / "m.csv").read_text().splitlines()[1].startswith("photos/a.jpg,")
-    assert read_manifest(folder / "m.csv") == [row, row]
+    assert read_photo_list(folder / "m.csv") == [row, row]
 
 
-def test_manifest_can_be_used_as_views(folder: Path) -> None:
-    row = ManifestRow(photo=folder / "photos" / "a.jpg", point=PLACE, altitude_m=123.4, heading_deg=10.0)
-    write_manifest(folder / "m.csv", [row])
+def test_photo_list_can_be_used_as_views(folder: Path) -> None:
+    row = PhotoRecord(photo=folder / "photos" / "a.jpg", point=PLACE, altitude_m=123.4, heading_deg=10.0)
+    write_photo_list(folder / "m.csv", [row])
     assert read_views(folder / "m.csv") == [View(PLACE, 123.4, 10.0)]
 
 
-def test_manifest_is_not_replaced_unless_allowed(folder: Path) -> None:
+def test_photo_list_is_not_replaced_unless_allowed(folder: Path) -> None:
     (folder / "m.csv").write_text("mine")
     with pytest.raises(OutputError):
-        write_manifest(folder / "m.csv", [], overwrite=False)
+        write_photo_list(folder / "m.csv", [], overwrite=False)
     assert (folder / "m.csv").read_text() == "mine"
 
 
@@ -170,18 +170,18 @@ def test_list_that_cannot_be_read(folder: Path) -> None:
     assert "not UTF-8" in refusal(listed(folder, "photo,lön\n", encoding="latin-1"))
 
 
-def test_photos_beside_the_manifest_s_folder_are_found_from_there(
+def test_photos_beside_the_list_s_folder_are_found_from_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A path relative to where the command runs is none that a reader of the manifest could follow."""
+    """A path relative to where the command runs is none that a reader of the list could follow."""
     monkeypatch.chdir(tmp_path)
     for folder in ("photos", "out"):
         Path(folder).mkdir()
     Path("photos/a.jpg").write_bytes(b"")
-    row = ManifestRow(
+    row = PhotoRecord(
         photo=Path("photos/a.jpg"), point=Point(500_000.0, 5_400_000.0, 32633), altitude_m=100.0
     )
-    write_manifest(Path("out/manifest.csv"), [row])
+    write_photo_list(Path("out/manifest.csv"), [row])
     monkeypatch.chdir("/")
-    (again,) = read_manifest(tmp_path / "out" / "manifest.csv")
+    (again,) = read_photo_list(tmp_path / "out" / "manifest.csv")
     assert again.photo.resolve() == (tmp_path / "photos" / "a.jpg").resolve()

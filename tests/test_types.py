@@ -95,9 +95,9 @@ def candidates(*distances: float) -> Candidates:
 
 
 def test_candidates_come_nearest_first() -> None:
-    found = candidates(0.1, 0.2, 0.2)
-    assert len(found) == 3
-    assert found.point(0) == HERE
+    nearest = candidates(0.1, 0.2, 0.2)
+    assert len(nearest) == 3
+    assert nearest.point(0) == HERE
     with pytest.raises(ValueError, match="nearest first"):
         candidates(0.2, 0.1)
 

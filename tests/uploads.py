@@ -1,4 +1,4 @@
-"""Uploads as nobody should send them: cut short, bits flipped, bombs, the wrong kind. Repeatable by seed."""
+"""Damaged uploads: cut short, bits flipped, decompression bombs, the wrong type. Repeatable by seed."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def mutated(photos: list[bytes], count: int, *, seed: int) -> Iterator[Upload]:
 
 
 def _wrapped(kind: str, content: bytes, draw: Draw) -> Upload:
-    way = draw.integers(4)
-    if way == 0:
+    choice = draw.integers(4)
+    if choice == 0:
         types = ["image/jpeg", "image/png", "application/octet-stream", "image/x-anything", "text/plain"]
         return Upload(kind, "/v1/locate", content, str(draw.choice(types)))
     names = ["a.jpg", "", "../../../etc/passwd", "x" * 300, 'a";filename="b', "ä\x00.png"]
@@ -50,12 +50,12 @@ def _wrapped(kind: str, content: bytes, draw: Draw) -> Upload:
         fields.insert(0, ("camera", None, bytes(draw.choice([b"640x480@500", b"0x0@0", b"\xff", b"9" * 99]))))
     if draw.random() < 0.2:
         fields.insert(0, ("altitude", None, bytes(draw.choice([b"120", b"-1", b"nan", b"1e999", b"120+-x"]))))
-    if way == 3:
+    if choice == 3:
         fields.append(("photo", "again.jpg", content[:1000]))
     body, content_type = form(*fields)
     if draw.random() < 0.15:
         body = _flipped(body, draw) if draw.random() < 0.5 else body[: draw.integers(len(body))]
-    return Upload(kind, "/v1/locate" if way == 1 else "/v1/locate/batch", body, content_type)
+    return Upload(kind, "/v1/locate" if choice == 1 else "/v1/locate/batch", body, content_type)
 
 
 def _as(photo: bytes, kind: str) -> bytes:

@@ -1,4 +1,4 @@
-"""``python -m nadirfix``: the same door as the command ``nadirfix``."""
+"""``python -m nadirfix``: the same as the command ``nadirfix``."""
 
 import sys
 

@@ -47,11 +47,11 @@ class Camera:
 
     @classmethod
     def from_spec(cls, spec: str) -> Camera:
-        """A camera from ``2048x1536@1200`` (or ``@fx,fy``); no file is ever looked at."""
-        found = _SPEC.match(spec.strip())
-        if found is None:
+        """A camera from ``2048x1536@1200`` (or ``@fx,fy``); no file is ever read."""
+        match = _SPEC.match(spec.strip())
+        if match is None:
             raise InputError("camera.invalid", "this is not a camera", seen=repr(spec), do=_DO)
-        width, height, fx, fy = found.groups()
+        width, height, fx, fy = match.groups()
         return cls(int(width), int(height), float(fx), float(fy or fx))
 
     @classmethod

@@ -72,7 +72,7 @@ def kml_text(records: Iterable[Record]) -> str:
 
 
 def _plain(text: str) -> str:
-    """File names may hold bytes that are no text; they are written as an escape, which JSON reads back."""
+    """File names may hold bytes that are not text; they are written as an escape, which JSON reads back."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -124,8 +124,8 @@ def _kml_folder(document: ElementTree.Element, record: Record) -> None:
         ring = _add(_add(_add(outline, "Polygon"), "outerBoundaryIs"), "LinearRing")
         _add(ring, "coordinates", " ".join(f"{lon!r},{lat!r}" for lon, lat in _ring(record)))
     for candidate in record.get("candidates", ()):
-        shown = {n: candidate[n] for n in ("rank", "distance", "weight", "heading_deg")}
-        place = _placemark(folder, f"candidate {candidate['rank']}", shown, hidden=True)
+        fields = {n: candidate[n] for n in ("rank", "distance", "weight", "heading_deg")}
+        place = _placemark(folder, f"candidate {candidate['rank']}", fields, hidden=True)
         _kml_point(place, candidate)
 
 
@@ -136,7 +136,7 @@ def _error_fields(record: Record) -> dict[str, Any]:
 def _placemark(
     folder: ElementTree.Element, name: str, fields: Record, *, hidden: bool = False
 ) -> ElementTree.Element:
-    """A place with its fields; candidates are there but not shown until asked for."""
+    """A place with its fields; candidates are there but hidden until switched on."""
     mark = _add(folder, "Placemark")
     _add(mark, "name", name)
     if hidden:

@@ -1,4 +1,4 @@
-"""Many photos at once, answered in their order: every core has one, and only a few are ever in memory."""
+"""Many photos at once, processed in parallel and returned in order, with only a few in memory."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from contextlib import contextmanager
 from threading import Barrier, current_thread, main_thread
 from typing import TypeVar
 
-__all__ = ["at_once", "cores", "in_order"]
+__all__ = ["cores", "map_in_order", "run_in_background"]
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
 def cores() -> int:
-    """Cores this process may use: fewer than there are where it was told to keep to some."""
+    """Cores this process may use: fewer than there are where its affinity is limited."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_order(work: Callable[[A], B], items: Iterable[A], *, workers: int) -> Iterator[B]:
-    """What the work makes of each item, in the items' order, some of them done ahead.
+def map_in_order(work: Callable[[A], B], items: Iterable[A], *, workers: int) -> Iterator[B]:
+    """The result for each item, in the items' order, some of them computed ahead.
 
-    At most one item more than there are workers is taken before its answer is asked for, so that memory does
-    not grow with their number. With one worker nothing is done ahead, and no thread is started. What the work
-    raises is raised where its answer would have been.
+    At most one item more than there are workers is taken before its result is needed, so that memory does not
+    grow with their number. With one worker nothing is computed ahead, and no thread is started. An exception
+    is raised where the item's result would have been.
     """
     if workers <= 1:
         yield from map(work, items)
@@ -43,8 +43,8 @@ def in_order(work: Callable[[A], B], items: Iterable[A], *, workers: int) -> Ite
 
 
 @contextmanager
-def at_once(*calls: Callable[[], object]) -> Iterator[None]:
-    """Do these in threads of their own while the block runs; what they raise is raised after it."""
+def run_in_background(*calls: Callable[[], object]) -> Iterator[None]:
+    """Run these in threads of their own while the block runs; their exceptions are raised after it."""
     with _pool(max(1, len(calls))) as pool:
         begun = [pool.submit(call) for call in calls]
         yield
@@ -72,16 +72,16 @@ def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
 
 @contextmanager
 def _ctrl_c_later() -> Iterator[None]:
-    """Ctrl-C counts when the block is over. Only the main thread ever hears of it."""
+    """Ctrl-C counts when the block is over. Only the main thread ever gets it."""
     before = signal.getsignal(signal.SIGINT)
     if before is None or current_thread() is not main_thread():
         yield
         return
-    asked: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    interrupts: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if asked:
+    if interrupts:
         signal.raise_signal(signal.SIGINT)

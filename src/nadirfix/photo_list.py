@@ -1,7 +1,8 @@
-"""Lists of photos with their truth, and lists of views to render: plain CSV, checked line by line.
+"""Photo lists (photos with their true positions) and lists of views to render: CSV, checked line by line.
 
-A manifest has ``photo`` and either ``lon, lat`` or ``easting_m, northing_m, epsg``, and ``altitude_m`` (empty
-where it is not known); ``heading_deg`` may be there. Photo paths are relative to the manifest's own folder.
+A photo list (``manifest.csv``) has ``photo``, either ``lon, lat`` or ``easting_m, northing_m, epsg``, and
+``altitude_m`` (empty where it is not known); ``heading_deg`` may be there. Photo paths are relative to the
+list's own folder.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from nadirfix.errors import InputError
 from nadirfix.files import atomic_file
 from nadirfix.types import Point, View, is_utm
 
-__all__ = ["ManifestRow", "read_manifest", "read_views", "write_manifest"]
+__all__ = ["PhotoRecord", "read_photo_list", "read_views", "write_photo_list"]
 
 T = TypeVar("T")
 Cells = Mapping[str, str]
@@ -36,7 +37,7 @@ _SAME_PLACE_M = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestRow:
+class PhotoRecord:
     """One photo and what is known about where it was taken."""
 
     photo: Path
@@ -48,13 +49,13 @@ class ManifestRow:
     valid_share: float | None = None
 
 
-def read_manifest(path: Path) -> list[ManifestRow]:
-    """The photos of a manifest with their places; anything that is wrong is named by line and column."""
+def read_photo_list(path: Path) -> list[PhotoRecord]:
+    """The photos of a list with their positions; anything that is wrong is named by line and column."""
     table = _Table(path)
     table.require(("photo", "altitude_m"))
     if not table.has(_PROJECTED):
         table.require(_LONLAT, also=f"or {', '.join(_PROJECTED)}")
-    return [_manifest_row(line, path.parent) for line in table.lines()]
+    return [_photo_record(line, path.parent) for line in table.lines()]
 
 
 def read_views(path: Path) -> list[View]:
@@ -64,17 +65,19 @@ def read_views(path: Path) -> list[View]:
     return [_view(line) for line in table.lines()]
 
 
-def write_manifest(
-    path: Path, rows: Sequence[ManifestRow], *, more: Sequence[Cells] = (), overwrite: bool = True
+def write_photo_list(
+    path: Path, records: Sequence[PhotoRecord], *, more: Sequence[Cells] = (), overwrite: bool = True
 ) -> None:
     """Write photos and their places as CSV, in degrees and in metres; the file appears when it is whole.
 
-    ``more`` has further columns, the same ones for every row; whoever reads a manifest passes them over.
+    ``more`` has further columns, the same ones for every row; ``read_photo_list`` ignores them.
     """
-    text, further = io.StringIO(), more or [{}] * len(rows)
+    text, further = io.StringIO(), more or [{}] * len(records)
     writer = csv.DictWriter(text, (*_WRITTEN, *(further[0] if further else ())), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({**_cells(row, path.parent), **cells} for row, cells in zip(rows, further, strict=True))
+    writer.writerows(
+        {**_cells(record, path.parent), **cells} for record, cells in zip(records, further, strict=True)
+    )
     with atomic_file(path, overwrite=overwrite) as scratch:
         scratch.write_text(text.getvalue(), encoding="utf-8", newline="")
 
@@ -110,8 +113,8 @@ class _Line:
         return any(self.text(column) for column in columns)
 
     def error(self, column: str, do: str) -> InputError:
-        seen = f"{self._path}, line {self._number}, column {column}: {self.text(column)!r}"
-        return _bad("a value in the list cannot be used", seen, do)
+        cell = f"{self._path}, line {self._number}, column {column}: {self.text(column)!r}"
+        return _bad("a value in the list cannot be used", cell, do)
 
 
 class _Table:
@@ -154,8 +157,8 @@ class _Table:
 
     def _line(self, number: int, cells: list[str]) -> _Line:
         if len(cells) != len(self._names):
-            seen = f"line {number}: {len(cells)} values for {len(self._names)} columns"
-            raise self._wrong(seen, "give every column a value, separated by commas")
+            counts = f"line {number}: {len(cells)} values for {len(self._names)} columns"
+            raise self._wrong(counts, "give every column a value, separated by commas")
         return _Line(self._path, number, dict(zip(self._names, cells, strict=True)))
 
     def _wrong(self, seen: str, do: str) -> InputError:
@@ -171,11 +174,11 @@ def _read(path: Path) -> str:
         raise _bad("the list cannot be read", f"{path} ({why})", "give a CSV file in UTF-8") from error
 
 
-def _manifest_row(line: _Line, folder: Path) -> ManifestRow:
+def _photo_record(line: _Line, folder: Path) -> PhotoRecord:
     photo = folder / line.text("photo")
     if not line.text("photo") or not photo.is_file():
         raise line.error("photo", f"name a photo that is there, relative to {folder}")
-    return ManifestRow(
+    return PhotoRecord(
         photo=photo,
         point=_place(line),
         altitude_m=line.altitude_m() if line.text("altitude_m") else None,
@@ -223,7 +226,7 @@ def _named(line: _Line, column: str, make: Callable[[], T]) -> T:
 
 @lru_cache(maxsize=64)
 def _is_projected(epsg: int) -> bool:
-    """Degrees in a column of metres would put photos into the sea off Africa without a word."""
+    """Degrees in a column of metres would silently put photos into the sea off Africa."""
     import pyproj
 
     try:
@@ -232,16 +235,16 @@ def _is_projected(epsg: int) -> bool:
         return False
 
 
-def _cells(row: ManifestRow, folder: Path) -> dict[str, str]:
-    lon_deg, lat_deg = row.point.lonlat
-    numbers = {"altitude_m": row.altitude_m, **{column: getattr(row, column) for column in _OPTIONAL}}
+def _cells(record: PhotoRecord, folder: Path) -> dict[str, str]:
+    lon_deg, lat_deg = record.point.lonlat
+    numbers = {"altitude_m": record.altitude_m, **{column: getattr(record, column) for column in _OPTIONAL}}
     return {
-        "photo": Path(os.path.relpath(row.photo, folder)).as_posix(),
+        "photo": Path(os.path.relpath(record.photo, folder)).as_posix(),
         "lon": f"{lon_deg:.9f}",
         "lat": f"{lat_deg:.9f}",
-        "easting_m": f"{row.point.east_m:.4f}",
-        "northing_m": f"{row.point.north_m:.4f}",
-        "epsg": str(row.point.epsg),
+        "easting_m": f"{record.point.east_m:.4f}",
+        "northing_m": f"{record.point.north_m:.4f}",
+        "epsg": str(record.point.epsg),
         **{column: "" if value is None else f"{value:.4f}" for column, value in numbers.items()},
     }
 

@@ -1,7 +1,7 @@
 """Random numbers that depend only on a seed and a place in the run, never on what was drawn before.
 
 A view's numbers follow from (seed, stream, index) by a hash, so a run that was stopped, resumed, or split
-over several processes sees the same views in the same order.
+over several processes uses the same views in the same order.
 """
 
 from __future__ import annotations

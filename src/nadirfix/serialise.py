@@ -7,10 +7,10 @@ from typing import Any
 
 from nadirfix.types import AltitudeEstimate, Candidates, Fix, KnownAltitude
 
-__all__ = ["line_of"]
+__all__ = ["fix_record"]
 
 
-def line_of(fix: Fix) -> dict[str, Any]:
+def fix_record(fix: Fix) -> dict[str, Any]:
     """What ``nadirfix locate`` prints for this photo."""
     place = fix.position
     lon, lat = place.lonlat if place else (None, None)
@@ -24,7 +24,7 @@ def line_of(fix: Fix) -> dict[str, Any]:
         "epsg": place.epsg if place else None,
         "altitude_m": fix.altitude_m,
         "altitude_classes": _altitude_classes(fix.altitude),
-        "altitude_sources": [_source(told) for told in fix.altitude_sources],
+        "altitude_sources": [_source(known) for known in fix.altitude_sources],
         "gsd_m": fix.gsd_m,
         "heading_deg": fix.heading_deg,
         "confidence": fix.confidence,
@@ -54,9 +54,9 @@ def _altitude_classes(altitude: AltitudeEstimate | None) -> dict[str, list[float
     }
 
 
-def _source(told: KnownAltitude) -> dict[str, str | float]:
-    """What one source says of the altitude, and how sure it is."""
-    return {"source": told.source, "altitude_m": told.altitude_m, "sigma_m": told.sigma_m}
+def _source(known: KnownAltitude) -> dict[str, str | float]:
+    """The altitude one source gives, and its standard deviation."""
+    return {"source": known.source, "altitude_m": known.altitude_m, "sigma_m": known.sigma_m}
 
 
 def _footprint(fix: Fix) -> list[list[float]] | None:
@@ -67,18 +67,18 @@ def _footprint(fix: Fix) -> list[list[float]] | None:
     half_w, half_h = fix.footprint_m[0] / 2, fix.footprint_m[1] / 2
     corners = [(-half_w, half_h), (-half_w, -half_h), (half_w, -half_h), (half_w, half_h)]
     level = [(x * cosine + y * sine, y * cosine - x * sine) for x, y in corners]
-    return [list(fix.position.moved(*_leaned(fix, east, north)).lonlat) for east, north in level]
+    return [list(fix.position.moved(*_tilted(fix, east, north)).lonlat) for east, north in level]
 
 
-def _leaned(fix: Fix, east_m: float, north_m: float) -> tuple[float, float]:
-    """Where a corner lies from the frame centre when the camera leans: farther on the side it leans to."""
+def _tilted(fix: Fix, east_m: float, north_m: float) -> tuple[float, float]:
+    """Where a corner lies from the frame centre when the camera is tilted: farther on that side."""
     if not fix.tilt_deg or fix.altitude_m is None:
         return east_m, north_m
     tilt, toward = math.radians(fix.tilt_deg), math.radians(fix.tilt_toward_deg or 0.0)
     along_m = east_m * math.sin(toward) + north_m * math.cos(toward)
     across_m = east_m * math.cos(toward) - north_m * math.sin(toward)
     rise = math.cos(tilt) - along_m / fix.altitude_m * math.sin(tilt)
-    # Along the lean the ray is turned and meets the ground elsewhere; counted from where the centre's does.
+    # Along the tilt the ray is turned and meets the ground elsewhere; counted from where the centre's does.
     far_m = (along_m * math.cos(tilt) + fix.altitude_m * math.sin(tilt)) / rise
     far_m -= fix.altitude_m * math.tan(tilt)
     wide_m = across_m / rise
@@ -89,7 +89,7 @@ def _leaned(fix: Fix, east_m: float, north_m: float) -> tuple[float, float]:
 
 
 def _aircraft(fix: Fix) -> dict[str, float | None] | None:
-    """Where the camera hung, which is not the frame centre when it leans."""
+    """The ground point below the camera, which is not the frame centre when the camera is tilted."""
     place = fix.aircraft
     if place is None:
         return None
@@ -99,29 +99,29 @@ def _aircraft(fix: Fix) -> dict[str, float | None] | None:
 
 
 def _hypothesis(other: Fix) -> dict[str, Any]:
-    """Another place the map was asked about, and what it said."""
-    whole = line_of(other)
+    """Another position that was verified against the map, with its result."""
+    whole = fix_record(other)
     names = ("lon", "lat", "easting_m", "northing_m", "epsg", "altitude_m", "heading_deg", "confidence")
     return {name: whole[name] for name in (*names, "radius95_m", "inliers")}
 
 
 def _candidates(fix: Fix) -> list[dict[str, Any]]:
-    found = fix.candidates
-    return [] if found is None else [_candidate(fix, found, i) for i in range(len(found))]
+    candidates = fix.candidates
+    return [] if candidates is None else [_candidate(fix, candidates, i) for i in range(len(candidates))]
 
 
-def _candidate(fix: Fix, found: Candidates, i: int) -> dict[str, Any]:
-    place = found.point(i)
+def _candidate(fix: Fix, candidates: Candidates, i: int) -> dict[str, Any]:
+    place = candidates.point(i)
     lon, lat = place.lonlat
     return {
         "rank": i + 1,
-        "reference": int(found.reference[i]),
+        "reference": int(candidates.reference[i]),
         "lon": lon,
         "lat": lat,
         "easting_m": place.east_m,
         "northing_m": place.north_m,
-        "heading_deg": float(found.heading_deg[i]),
-        "distance": float(found.distance[i]),
+        "heading_deg": float(candidates.heading_deg[i]),
+        "distance": float(candidates.distance[i]),
         "weight": None if fix.weights is None else float(fix.weights[i]),
-        "cell": [int(v) for v in found.cell[i]],
+        "cell": [int(v) for v in candidates.cell[i]],
     }

@@ -1,4 +1,4 @@
-"""The nouns: where, what to look at, how high, which places, and the answer.
+"""The nouns: point, view, altitude, candidates, and the fix.
 
 All frozen, all checked once when they are made, units in their names. Nothing here needs torch or GDAL.
 """
@@ -50,7 +50,7 @@ class Point:
 
     @classmethod
     def from_lonlat(cls, lon_deg: float, lat_deg: float, *, epsg: int | None = None) -> Point:
-        """The place at this longitude and latitude, in its own UTM zone unless told otherwise."""
+        """The place at this longitude and latitude, in its own UTM zone unless another is given."""
         zone = utm_epsg(lon_deg, lat_deg) if epsg is None else epsg
         east_m, north_m = _from_lonlat(zone).transform(lon_deg, lat_deg)
         return cls(east_m, north_m, zone)
@@ -85,9 +85,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What to look at: a frame centre on the ground, from how high, top of the picture to where.
+    """A camera pose: frame centre on the ground, altitude, and where the top of the picture points.
 
-    Heading is where the top of the photo points, degrees clockwise from north. A tilted camera leans
+    Heading is where the top of the photo points, degrees clockwise from north. A tilted camera points
     ``tilt_deg`` away from straight down towards the compass direction ``tilt_toward_deg``; its centre is
     still the frame centre, not the aircraft.
     """
@@ -118,7 +118,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A view that may be the photo's, and how strongly it is believed; higher is likelier."""
+    """A view that may be the photo's, and its score; higher is likelier."""
 
     view: View
     score: float
@@ -146,7 +146,7 @@ class AltitudeEstimate:
 
 @dataclass(frozen=True, slots=True)
 class KnownAltitude:
-    """An altitude above ground that was told, its standard deviation, and who told it."""
+    """An altitude above ground known beforehand, its standard deviation, and its source."""
 
     altitude_m: float
     sigma_m: float
@@ -158,13 +158,13 @@ class KnownAltitude:
 
     @property
     def by_hand(self) -> bool:
-        """Whether somebody gave it for this photo, and answers for it; tags write what they write."""
+        """Whether somebody gave it for this photo; tags may be wrong."""
         return self.source == "given"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """References that look like the photo, nearest first; distances are Euclidean, not squared."""
+    """References most similar to the photo, nearest first; distances are Euclidean, not squared."""
 
     reference: NDArray[np.int64]
     east_m: Floats
@@ -198,7 +198,7 @@ class Fix:
     status: Literal["fix", "no_fix"]
     position: Point | None
     altitude: AltitudeEstimate | None = None
-    altitude_sources: tuple[KnownAltitude, ...] = ()  # what was believed before the map was asked
+    altitude_sources: tuple[KnownAltitude, ...] = ()  # priors from before verification
     altitude_m: float | None = None
     gsd_m: float | None = None
     heading_deg: float | None = None
@@ -208,9 +208,9 @@ class Fix:
     confidence: float | None = None
     radius95_m: float | None = None
     covariance_m2: Floats | None = None
-    hypotheses: tuple[Fix, ...] = ()  # other places the map was asked about, the best first
-    verified: bool | None = None  # whether the map confirmed the answer; None: it was not asked
-    inliers: int | None = None  # points of the photo the map shows where they should be
+    hypotheses: tuple[Fix, ...] = ()  # other positions that were verified, the best first
+    verified: bool | None = None  # whether the map confirmed the answer; None: not verified
+    inliers: int | None = None  # keypoints of the photo that match the map geometrically
     tilt_deg: float | None = None
     tilt_toward_deg: float | None = None
     aircraft: Point | None = None  # the place below the camera, which is the frame centre only without tilt
@@ -228,9 +228,9 @@ class Fix:
 
     def to_dict(self) -> dict[str, Any]:
         """One line of ``nadirfix locate``: every field is always there, unknown is null."""
-        from nadirfix.serialise import line_of
+        from nadirfix.serialise import fix_record
 
-        return line_of(self)
+        return fix_record(self)
 
     def to_geojson(self) -> dict[str, Any]:
         """The fix, its footprint and its candidates as GeoJSON features, each with its ``role``."""

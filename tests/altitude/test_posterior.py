@@ -57,9 +57,9 @@ def test_what_is_told_decides_between_classes() -> None:
 
 def test_against_the_product_of_two_bells() -> None:
     """Two altitudes that were told: the weighted mean of both, by the inverse squares of their deviations."""
-    told = [KnownAltitude(300.0, 30.0), KnownAltitude(330.0, 60.0)]
+    priors = [KnownAltitude(300.0, 30.0), KnownAltitude(330.0, 60.0)]
     wanted = (300 / 30**2 + 330 / 60**2) / (1 / 30**2 + 1 / 60**2)
-    assert altitudes(likely_altitudes(None, told, OPTIONS))[0] == pytest.approx(wanted, rel=0.015)
+    assert altitudes(likely_altitudes(None, priors, OPTIONS))[0] == pytest.approx(wanted, rel=0.015)
 
 
 def test_an_exact_altitude_is_the_only_one() -> None:
@@ -75,7 +75,7 @@ def test_told_against_the_picture_still_gives_an_answer() -> None:
 def test_levels_stay_few_and_apart_and_their_shares_add_up() -> None:
     flat = AltitudeEstimate(125.0, np.full(len(BINS), 1 / len(BINS)), BINS.centers_m)
     levels = likely_altitudes(flat, [], OPTIONS)
-    assert 10 <= len(levels) <= OPTIONS.scales
+    assert 10 <= len(levels) <= OPTIONS.max_altitudes
     assert sum(level.share for level in levels) == pytest.approx(1, abs=1e-9)
     ratios = np.diff(np.sort(np.log(altitudes(levels))))
     assert ratios.min() > 0.09
@@ -89,22 +89,22 @@ def test_levels_end_as_soon_as_they_hold_enough(wanted: float) -> None:
     assert sorted(held - np.r_[0.0, held[:-1]], reverse=True) == pytest.approx([lv.share for lv in levels])
 
 
-@pytest.mark.parametrize("told_m", [1000.0, 5000.0, 20_000.0])
-def test_a_tag_alone_never_leaves_out_what_the_picture_says(told_m: float) -> None:
+@pytest.mark.parametrize("tag_m", [1000.0, 5000.0, 20_000.0])
+def test_a_tag_alone_never_leaves_out_what_the_picture_says(tag_m: float) -> None:
     """A tag counts from the take-off, or is wrong: the map must still be asked at the picture's altitude."""
-    tag = KnownAltitude(told_m, 0.15 * told_m + 30, "RelativeAltitude")
+    tag = KnownAltitude(tag_m, 0.15 * tag_m + 30, "RelativeAltitude")
     levels = likely_altitudes(estimate(m170=0.8, m225=0.2), [tag], OPTIONS)
     nearest = min(levels, key=lambda level: abs(np.log(level.altitude_m / 170)))
     assert abs(np.log(nearest.altitude_m / 170)) <= 0.09
     assert levels.index(nearest) < OPTIONS.promising, "the whole frame is asked there, too"
-    assert abs(np.log(max(altitudes(levels[:2])) / told_m)) <= 0.09, "nor is the tag's word left out"
+    assert abs(np.log(max(altitudes(levels[:2])) / tag_m)) <= 0.09, "nor is the tag's word left out"
 
 
 def test_a_tag_surer_than_steps_are_fine_is_weighed_all_the_same() -> None:
     """Its bell must not fall between two steps, which would make everything 0 / 0."""
-    for told_m in (150.0, 19_999.0):
-        levels = likely_altitudes(estimate(m170=1.0), [KnownAltitude(told_m, 1e-6, "GPSAltitude")], OPTIONS)
-        assert min(abs(np.log(np.array(altitudes(levels)) / told_m))) <= 0.09
+    for tag_m in (150.0, 19_999.0):
+        levels = likely_altitudes(estimate(m170=1.0), [KnownAltitude(tag_m, 1e-6, "GPSAltitude")], OPTIONS)
+        assert min(abs(np.log(np.array(altitudes(levels)) / tag_m))) <= 0.09
         assert np.isfinite(altitudes(levels)).all()
 
 

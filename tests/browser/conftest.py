@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="no service: pip install 'nadirfix[serve]'")
 
-from nadirfix.photo_list import ManifestRow, read_manifest
+from nadirfix.photo_list import PhotoRecord, read_photo_list
 from tests.browser.fake_service import FakeService, running
 from tests.browser.tiles import Tiles
 
@@ -107,8 +107,8 @@ def browser(page_files: Path) -> Iterator[playwright.Browser]:
 
 
 @pytest.fixture(scope="session")
-def truths(tiny_photos: Path) -> list[ManifestRow]:
-    return read_manifest(tiny_photos / "manifest.csv")
+def truths(tiny_photos: Path) -> list[PhotoRecord]:
+    return read_photo_list(tiny_photos / "manifest.csv")
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def tiles(tiny_world: Path) -> Tiles:
 
 
 @pytest.fixture
-def service(page_files: Path, tiles: Tiles, truths: list[ManifestRow]) -> FakeService:
+def service(page_files: Path, tiles: Tiles, truths: list[PhotoRecord]) -> FakeService:
     return FakeService(page=page_files, tiles=tiles, rows=truths)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from nadirfix.camera import Camera
-from nadirfix.photo_list import ManifestRow
+from nadirfix.photo_list import PhotoRecord
 from nadirfix.types import AltitudeEstimate, Candidates, Fix
 
 CANONICAL_M = 125.0
@@ -21,7 +21,7 @@ OFF_M = (3.0, -2.0)  # how far the answers lie from the truth, east and north
 
 
 def answer_for(
-    row: ManifestRow, which: int, name: str, size: tuple[int, int], rows: list[ManifestRow], *, lost: bool
+    row: PhotoRecord, which: int, name: str, size: tuple[int, int], rows: list[PhotoRecord], *, lost: bool
 ) -> Fix:
     altitude_m = row.altitude_m or CANONICAL_M
     camera = CAMERA.resized(*size)
@@ -37,8 +37,8 @@ def answer_for(
     )  # fmt: skip
 
 
-def verdict(which: int, rows: list[ManifestRow], *, lost: bool) -> dict[str, Any]:
-    """What a bundle adds that asks the map itself: whether it fits, and where else it was asked."""
+def verdict(which: int, rows: list[PhotoRecord], *, lost: bool) -> dict[str, Any]:
+    """What a bundle with a matcher adds: whether the answer was verified, and the other hypotheses."""
     others = [rows[(which + i) % len(rows)] for i in (1, 2)]
     return {
         "verified": not lost,
@@ -50,7 +50,7 @@ def verdict(which: int, rows: list[ManifestRow], *, lost: bool) -> dict[str, Any
     }
 
 
-def _hypothesis(row: ManifestRow, inliers: int) -> dict[str, Any]:
+def _hypothesis(row: PhotoRecord, inliers: int) -> dict[str, Any]:
     lon, lat = row.point.lonlat
     return {"lon": lon, "lat": lat, "altitude_m": row.altitude_m, "confidence": 0.02, "inliers": inliers}
 
@@ -60,7 +60,7 @@ def estimate(altitude_m: float) -> AltitudeEstimate:
     return AltitudeEstimate(altitude_m, share / share.sum(), CENTERS_M)
 
 
-def reference_place(row: int, rows: list[ManifestRow]) -> tuple[float, float, float]:
+def reference_position(row: int, rows: list[PhotoRecord]) -> tuple[float, float, float]:
     """Ten references around each photo, further off with their rank."""
     photo, rank = rows[row // 10], row % 10
     angle, away_m = 2.4 * rank, 12.0 + 11.0 * rank
@@ -68,9 +68,9 @@ def reference_place(row: int, rows: list[ManifestRow]) -> tuple[float, float, fl
     return at.east_m, at.north_m, (photo.heading_deg or 0.0) + 3.0 * (rank % 3)
 
 
-def candidates(which: int, rows: list[ManifestRow]) -> Candidates:
+def candidates(which: int, rows: list[PhotoRecord]) -> Candidates:
     numbers = np.arange(10 * which, 10 * which + 10)
-    east, north, heading = np.array([reference_place(int(n), rows) for n in numbers]).T
+    east, north, heading = np.array([reference_position(int(n), rows) for n in numbers]).T
     cell = np.stack([east // 100, north // 100], 1).astype(np.int64)
     distance = 0.41 + 0.05 * np.arange(10)
     return Candidates(numbers, east, north, heading % 360, distance, cell, rows[0].point.epsg)

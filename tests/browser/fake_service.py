@@ -27,10 +27,10 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from nadirfix.geo.geomap import GeoMap
-from nadirfix.photo_list import ManifestRow
-from nadirfix.serve.middleware import POLICY
+from nadirfix.photo_list import PhotoRecord
+from nadirfix.serve.middleware import CONTENT_POLICY
 from nadirfix.types import Point, View
-from tests.browser.fake_answers import CAMERA, CANONICAL_M, answer_for, jpeg, reference_place, verdict
+from tests.browser.fake_answers import CAMERA, CANONICAL_M, answer_for, jpeg, reference_position, verdict
 from tests.browser.tiles import Tiles
 
 #: Status, headers, body.
@@ -43,7 +43,7 @@ class FakeService:
 
     page: Path
     tiles: Tiles
-    rows: list[ManifestRow]
+    rows: list[PhotoRecord]
     token: str | None = None
     busy_for: int = 0  # so many photos are sent away first
     no_fix: frozenset[str] = frozenset()
@@ -105,7 +105,7 @@ class FakeService:
         return {**fix.to_dict(), **verdict(which, self.rows, lost=lost)}
 
     def _reference_jpeg(self, row: int) -> bytes:
-        east, north, heading = reference_place(row, self.rows)
+        east, north, heading = reference_position(row, self.rows)
         view = View(Point(east, north, self.rows[0].point.epsg), CANONICAL_M, heading)
         with self._lock, GeoMap.open(self.tiles.path) as ground:
             return jpeg(np.asarray(ground.render(view, CAMERA, (256, 192)).pixels))
@@ -123,7 +123,11 @@ class FakeService:
 
 
 def reply(status: int, kind: str, body: bytes, more: Mapping[str, str] = {}) -> Reply:
-    headers = {"Content-Type": kind, "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff"}
+    headers = {
+        "Content-Type": kind,
+        "Content-Security-Policy": CONTENT_POLICY,
+        "X-Content-Type-Options": "nosniff",
+    }
     return status, {**headers, **more}, body
 
 
@@ -151,8 +155,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        asked = {name.lower(): value for name, value in self.headers.items()}
-        status, headers, content = self.service.respond(self.command, self.path, asked, body)
+        request_headers = {name.lower(): value for name, value in self.headers.items()}
+        status, headers, content = self.service.respond(self.command, self.path, request_headers, body)
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(content))}.items():
             self.send_header(name, value)

@@ -36,8 +36,8 @@ ALTITUDE_M = 180.0
 
 
 @dataclass(frozen=True)
-class Shot:
-    """One picture: what the window is like, which photo is looked at, how much of the map it covers."""
+class Screenshot:
+    """One screenshot: window size and colours, which photo is chosen, how opaque it is over the map."""
 
     name: str
     size: tuple[int, int]
@@ -46,11 +46,11 @@ class Shot:
     opacity: int
 
 
-SHOTS = [
-    Shot("page", (1280, 800), "light", 3, 85),
-    Shot("page-wide-dark", (1280, 800), "dark", 7, 50),
-    Shot("page-dark", (390, 844), "dark", 5, 85),
-    Shot("page-narrow", (360, 740), "light", 1, 85),
+SCREENSHOTS = [
+    Screenshot("page", (1280, 800), "light", 3, 85),
+    Screenshot("page-wide-dark", (1280, 800), "dark", 7, 50),
+    Screenshot("page-dark", (390, 844), "dark", 5, 85),
+    Screenshot("page-narrow", (360, 740), "light", 1, 85),
 ]
 
 
@@ -63,8 +63,8 @@ def main() -> None:
         sync_playwright() as driver,
     ):
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        for shot in SHOTS:
-            take(browser, service.url, work / "flight", shot, out)
+        for screenshot in SCREENSHOTS:
+            take(browser, service.url, work / "flight", screenshot, out)
         browser.close()
 
 
@@ -73,29 +73,29 @@ def prepare(work: Path) -> None:
         write_world(work / "world", size_m=1000.0, gsd_m=0.5, seed=5)
     if not (work / "flight").exists():
         with GeoMap.open(work / "world" / "new.tif") as ground:
-            simulate_photos(ground, work / "flight", camera=CAMERA, views=flown(ground.center))
+            simulate_photos(ground, work / "flight", camera=CAMERA, views=flight_views(ground.center))
     if not (work / "place.nadir").exists():
         build_bundle(work / "world" / "old.tif", work / "place.nadir", recipe=RECIPES["tiny"], train=False)
 
 
-def flown(middle: Point) -> list[View]:
+def flight_views(middle: Point) -> list[View]:
     return [View(middle.moved(east_m, north_m), ALTITUDE_M, turn) for east_m, north_m, turn in LEGS]
 
 
-def take(browser: Browser, url: str, flight: Path, shot: Shot, out: Path) -> None:
-    size = {"width": shot.size[0], "height": shot.size[1]}
-    page = browser.new_page(viewport=size, color_scheme=shot.scheme, reduced_motion="reduce")
+def take(browser: Browser, url: str, flight: Path, screenshot: Screenshot, out: Path) -> None:
+    size = {"width": screenshot.size[0], "height": screenshot.size[1]}
+    page = browser.new_page(viewport=size, color_scheme=screenshot.scheme, reduced_motion="reduce")
     page.goto(url)
     page.wait_for_selector("#map[data-state=idle]")
     send(page, flight)
-    page.locator("#time").fill(str(shot.photo))  # a click in the list would scroll a narrow page
-    page.locator("#opacity").fill(str(shot.opacity))
+    page.locator("#time").fill(str(screenshot.photo))  # a click in the list would scroll a narrow page
+    page.locator("#opacity").fill(str(screenshot.opacity))
     page.locator("img[data-reference]").wait_for()
     page.evaluate("scrollTo(0, 0)")
     page.wait_for_timeout(1500)  # a list's pictures come in one by one
     page.wait_for_selector("#map[data-state=idle]")
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    picture.save(out / f"{shot.name}.jpg", quality=QUALITY, optimize=True)
+    picture.save(out / f"{screenshot.name}.jpg", quality=QUALITY, optimize=True)
 
 
 def send(page: Page, flight: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from nadirfix.camera import Camera
-from nadirfix.photo_list import ManifestRow
+from nadirfix.photo_list import PhotoRecord
 from nadirfix.types import Point
 from tests.browser.conftest import Visit
 from tests.browser.fake_answers import CAMERA, OFF_M
@@ -36,7 +36,7 @@ def drop(visit: Visit, name: str, data: bytes) -> None:
     visit.page.evaluate(DROP, [name, base64.b64encode(data).decode()])
 
 
-def place_of(mark: object) -> Point:
+def position_of(mark: object) -> Point:
     return Point.from_lonlat(float(mark.get_attribute("data-lon")), float(mark.get_attribute("data-lat")))
 
 
@@ -45,7 +45,7 @@ def on_screen(mark: object) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def in_frame(point: Point, row: ManifestRow, camera: Camera) -> bool:
+def in_frame(point: Point, row: PhotoRecord, camera: Camera) -> bool:
     """Whether a place lies on the ground that the photo shows."""
     width_m, height_m = camera.footprint_m(row.altitude_m or 0.0)
     east_m, north_m = point.east_m - row.point.east_m, point.north_m - row.point.north_m
@@ -60,14 +60,14 @@ def screenshot(visit: Visit) -> np.ndarray:
 
 
 def test_a_dropped_photo_lands_on_its_ground(
-    visit: Visit, photos: list[Path], truths: list[ManifestRow]
+    visit: Visit, photos: list[Path], truths: list[PhotoRecord]
 ) -> None:
     drop(visit, "000002.jpg", photos[2].read_bytes())
     mark = visit.page.wait_for_selector(".fix-mark")
     visit.idle()
-    found = place_of(mark)
-    assert in_frame(found, truths[2], CAMERA)
-    assert found.distance_m(truths[2].point) == pytest.approx(math.hypot(*OFF_M), abs=0.01)
+    position = position_of(mark)
+    assert in_frame(position, truths[2], CAMERA)
+    assert position.distance_m(truths[2].point) == pytest.approx(math.hypot(*OFF_M), abs=0.01)
     stage = visit.page.locator(".stage").bounding_box()
     assert on_screen(mark) == pytest.approx(
         (stage["x"] + stage["width"] / 2, stage["y"] + stage["height"] / 2), abs=3
@@ -77,7 +77,7 @@ def test_a_dropped_photo_lands_on_its_ground(
 
 
 def test_the_photo_is_laid_over_its_footprint_the_right_way_round(
-    visit: Visit, truths: list[ManifestRow], tmp_path: Path
+    visit: Visit, truths: list[PhotoRecord], tmp_path: Path
 ) -> None:
     Image.fromarray(corners(1024, 768)).save(tmp_path / "000001.png")
     visit.send(tmp_path / "000001.png")
@@ -87,19 +87,19 @@ def test_the_photo_is_laid_over_its_footprint_the_right_way_round(
     fix = visit.page.query_selector(".fix-mark")
     far = visit.page.locator(".candidate-mark").last
     middle, other = on_screen(fix), on_screen(far)
-    px_per_m = math.dist(middle, other) / place_of(fix).distance_m(place_of(far))
-    seen = screenshot(visit)
+    px_per_m = math.dist(middle, other) / position_of(fix).distance_m(position_of(far))
+    opaque = screenshot(visit)
     visit.page.locator("#opacity").fill("0")
     visit.idle()
-    bare = screenshot(visit)
+    transparent = screenshot(visit)
     for colour, (right, up) in QUARTERS.items():
         x, y = quarter_middle(middle, px_per_m, truths[1], right, up)
-        assert np.abs(seen[y, x] - colour).max() < 12, f"{colour} is not where it should be"
-        assert np.abs(bare[y, x] - colour).max() > 40, "the photo is still there at opacity 0"
+        assert np.abs(opaque[y, x] - colour).max() < 12, f"{colour} is not where it should be"
+        assert np.abs(transparent[y, x] - colour).max() > 40, "the photo is still there at opacity 0"
 
 
 def quarter_middle(
-    middle: tuple[float, float], px_per_m: float, row: ManifestRow, right: int, up: int
+    middle: tuple[float, float], px_per_m: float, row: PhotoRecord, right: int, up: int
 ) -> tuple[int, int]:
     """Where the middle of a quarter of the photo must be on the screen: north is up there."""
     width_m, height_m = CAMERA.footprint_m(row.altitude_m or 0.0)
@@ -110,14 +110,14 @@ def quarter_middle(
 
 
 def test_the_answer_comes_with_its_reasons(
-    visit: Visit, photos: list[Path], truths: list[ManifestRow]
+    visit: Visit, photos: list[Path], truths: list[PhotoRecord]
 ) -> None:
     visit.send(photos[0])
     visit.page.wait_for_selector(".picture canvas")
     visit.page.wait_for_selector("img[data-reference='0']")
     visit.page.locator(".candidate").nth(3).hover()
-    shown = visit.page.wait_for_selector("img[data-reference='3']")
-    assert shown.evaluate("image => image.decode().then(() => image.naturalWidth)") == 256
+    image = visit.page.wait_for_selector("img[data-reference='3']")
+    assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") == 256
     assert visit.page.locator(".candidate-mark.lit").inner_text() == "4"
     detail = visit.page.locator("#detail")
     text = detail.inner_text()

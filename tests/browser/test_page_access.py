@@ -9,16 +9,16 @@ import pytest
 from tests.browser.conftest import Opener, Visit
 
 #: What has a name for a screen reader: its text, its label, or what it says about itself.
-NAMELESS = """() => {
-  const said = e => e.innerText?.trim() || e.getAttribute('aria-label');
-  const named = e => said(e) || e.labels?.length || e.hasAttribute('alt');
+UNLABELLED = """() => {
+  const label = e => e.innerText?.trim() || e.getAttribute('aria-label');
+  const named = e => label(e) || e.labels?.length || e.hasAttribute('alt');
   return [...document.querySelectorAll('button, input, select, meter, img, canvas, svg[role]')]
     .filter(e => e.checkVisibility() && e.getAttribute('aria-hidden') !== 'true' && !named(e))
     .map(e => e.outerHTML.slice(0, 120));
 }"""
 
 #: Words whose colour is too near their background's: less than 4.5 to 1 (WCAG AA).
-FAINT = """() => {
+LOW_CONTRAST = """() => {
   const pen = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
   const rgb = text => {
     pen.clearRect(0, 0, 1, 1);
@@ -47,7 +47,7 @@ FAINT = """() => {
 
 
 def tab_to(visit: Visit, test: str, *, most: int = 60) -> None:
-    """Press Tab until the focus is on what is looked for, as a person without a mouse would."""
+    """Press Tab until the focus is on the wanted element, as a person without a mouse would."""
     for _ in range(most):
         visit.page.keyboard.press("Tab")
         if visit.page.evaluate(f"document.activeElement.matches({test!r})"):
@@ -90,7 +90,7 @@ def test_screen_readers_hear_the_answer_and_every_control_has_a_name(
     assert "found, 1" in visit.page.locator("[role=status]").inner_text()
     visit.page.locator("#settings summary").click()
     visit.page.wait_for_selector(".picture img")
-    assert visit.page.evaluate(NAMELESS) == []
+    assert visit.page.evaluate(UNLABELLED) == []
     assert visit.page.locator(".photo").first.get_attribute("aria-current") == "true"
 
 
@@ -112,19 +112,19 @@ def test_fits_a_narrow_window(opener: Opener, address: str, photos: list[Path]) 
 def test_the_list_of_a_narrow_window_follows_the_track(
     opener: Opener, address: str, photos: list[Path]
 ) -> None:
-    """The photo that is looked at is in sight in its list, and the page does not move by itself."""
+    """The chosen photo is visible in its list, and the page does not scroll by itself."""
     visit = opener(address, width=360, height=740).open()
     visit.send(*photos)
     visit.settled(len(photos))
     visit.page.evaluate("scrollTo(0, 0)")
     visit.page.locator("#time").fill(str(len(photos) - 1))
     visit.page.wait_for_selector(".photo[aria-current=true]:has-text('000005.jpg')")
-    seen = """() => {
+    in_view = """() => {
       const [row, list] = ['.photo[aria-current=true]', '.list']
         .map(name => document.querySelector(name).getBoundingClientRect());
       return [row.top >= list.top - 1 && row.bottom <= list.bottom + 1, scrollY];
     }"""
-    assert visit.page.evaluate(seen) == [True, 0]
+    assert visit.page.evaluate(in_view) == [True, 0]
 
 
 def test_colours_follow_the_system_until_one_chooses_and_words_stand_out_in_all(
@@ -136,10 +136,10 @@ def test_colours_follow_the_system_until_one_chooses_and_words_stand_out_in_all(
     visit.page.locator("#settings summary").click()
     colour = "getComputedStyle(document.body).backgroundColor"
     dark = visit.page.evaluate(colour)
-    assert visit.page.evaluate(FAINT) == []
+    assert visit.page.evaluate(LOW_CONTRAST) == []
     visit.page.get_by_role("button", name="Colours: system").click()
     assert visit.page.evaluate(colour) != dark
-    assert visit.page.evaluate(FAINT) == []
+    assert visit.page.evaluate(LOW_CONTRAST) == []
     visit.page.get_by_role("button", name="Colours: light").click()
     assert visit.page.evaluate(colour) == dark
     visit.page.reload()

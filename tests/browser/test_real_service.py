@@ -16,16 +16,16 @@ import rasterio
 from PIL import Image
 
 from nadirfix.formats import csv_text, geojson
-from nadirfix.photo_list import ManifestRow
+from nadirfix.photo_list import PhotoRecord
 from tests.browser.conftest import Opener, Visit
-from tests.browser.test_answers import in_frame, on_screen, place_of, saved, screenshot
+from tests.browser.test_answers import in_frame, on_screen, position_of, saved, screenshot
 from tests.browser.tiles import Tiles
 from tests.fixtures import CAMERA, once
 
 pytest.importorskip("nadirfix.serve.app", reason="no service in this checkout")
 
 #: Grey levels between a map and its picture: JPEG, and two ways to bring it to another projection.
-LIKE = 8.0
+TOLERANCE = 8.0
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +33,9 @@ def sure_bundle(shared: Path, tiny_world: Path) -> Path:
     """The small world's bundle as ``nadirfix build --recipe tiny`` makes it: with the matcher."""
     from nadirfix.offline import build_bundle
     from nadirfix.options.recipe import RECIPES
-    from nadirfix.train.xfeat import missing_for_xfeat
+    from nadirfix.train.xfeat import missing_xfeat_packages
 
-    if missing := missing_for_xfeat():
+    if missing := missing_xfeat_packages():
         pytest.skip(f"the verify extra is not installed: {', '.join(missing)}")
 
     def build(out: Path) -> None:
@@ -61,7 +61,7 @@ def real_visit(opener: Opener, real_address: str) -> Visit:
 
 
 def test_photos_of_another_date_land_on_their_own_ground(
-    real_visit: Visit, photos: list[Path], truths: list[ManifestRow], tiny_world: Path
+    real_visit: Visit, photos: list[Path], truths: list[PhotoRecord], tiny_world: Path
 ) -> None:
     """All six of the world's newer date are sent; none may be placed wrongly, most must be placed."""
     real_visit.send(*photos)
@@ -72,15 +72,15 @@ def test_photos_of_another_date_land_on_their_own_ground(
         real_visit.page.wait_for_selector("#detail .chart")
         if real_visit.page.locator(".photo .badge").nth(which).inner_text() != "Fix":
             continue
-        place = place_of(real_visit.page.wait_for_selector(".fix-mark"))
-        assert in_frame(place, row, CAMERA), (
-            f"{photos[which].name} is {place.distance_m(row.point):.0f} m off"
+        position = position_of(real_visit.page.wait_for_selector(".fix-mark"))
+        assert in_frame(position, row, CAMERA), (
+            f"{photos[which].name} is {position.distance_m(row.point):.0f} m off"
         )
         found += 1
     assert found >= 4, f"{found} of {len(photos)} were placed"
     assert real_visit.page.locator(".candidate").count() > 0
-    shown = real_visit.page.wait_for_selector("img[data-reference]")
-    assert shown.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+    image = real_visit.page.wait_for_selector("img[data-reference]")
+    assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
     real_visit.page.wait_for_selector(".picture canvas")
     the_ground_on_the_screen_is_the_map_s(real_visit, tiny_world / "old.tif")
 
@@ -90,21 +90,23 @@ def the_ground_on_the_screen_is_the_map_s(visit: Visit, path: Path) -> None:
     visit.page.locator("#opacity").fill("0")
     visit.idle()
     fix, far = visit.page.query_selector(".fix-mark"), visit.page.locator(".candidate-mark").last
-    middle, place = on_screen(fix), place_of(fix)
-    px_per_m = math.dist(middle, on_screen(far)) / place.distance_m(place_of(far))
-    seen = screenshot(visit).mean(axis=2)
+    middle, position = on_screen(fix), position_of(fix)
+    px_per_m = math.dist(middle, on_screen(far)) / position.distance_m(position_of(far))
+    pixels = screenshot(visit).mean(axis=2)
     right, down = (step.ravel() for step in np.mgrid[-150:151:7, -150:151:7])
 
-    def apart(east_off_m: float) -> float:
-        east_m = place.east_m + right / px_per_m + east_off_m
+    def difference(east_off_m: float) -> float:
+        east_m = position.east_m + right / px_per_m + east_off_m
         with rasterio.open(path) as ground:
-            at = zip(east_m, place.north_m - down / px_per_m, strict=True)
-            there = np.array(list(ground.sample(at)), float).mean(axis=1)
-        here = seen[np.rint(middle[1] + down).astype(int), np.rint(middle[0] + right).astype(int)]
-        return float(np.median(np.abs(here - there)))
+            at = zip(east_m, position.north_m - down / px_per_m, strict=True)
+            map_tile = np.array(list(ground.sample(at)), float).mean(axis=1)
+        here = pixels[np.rint(middle[1] + down).astype(int), np.rint(middle[0] + right).astype(int)]
+        return float(np.median(np.abs(here - map_tile)))
 
-    assert apart(0.0) < 2 * LIKE, "the screen shows other ground"
-    assert apart(0.0) < 0.7 * min(apart(-15.0), apart(15.0)), "the screen would fit elsewhere as well"
+    assert difference(0.0) < 2 * TOLERANCE, "the screen shows other ground"
+    assert difference(0.0) < 0.7 * min(difference(-15.0), difference(15.0)), (
+        "the screen would fit elsewhere as well"
+    )
 
 
 def test_tiles_are_the_map(real_address: str, tiny_world: Path) -> None:
@@ -116,10 +118,10 @@ def test_tiles_are_the_map(real_address: str, tiny_world: Path) -> None:
     x = int(((west + east) / 2 + 180) / 360 * 2**zoom)
     y = int((1 - math.asinh(math.tan(math.radians((south + north) / 2))) / math.pi) / 2 * 2**zoom)
     answer = httpx.get(real_address + tiles["url"].format(z=zoom, x=x, y=y))
-    shown = np.asarray(Image.open(io.BytesIO(answer.content)).convert("RGB"), float)
-    there = np.asarray(Image.open(io.BytesIO(expected.png(zoom, x, y))).convert("RGBA"), float)
-    assert there[..., 3].min() == 255, "the tile in the middle lies on the map"
-    assert np.abs(shown - there[..., :3]).mean() < LIKE
+    image = np.asarray(Image.open(io.BytesIO(answer.content)).convert("RGB"), float)
+    map_tile = np.asarray(Image.open(io.BytesIO(expected.png(zoom, x, y))).convert("RGBA"), float)
+    assert map_tile[..., 3].min() == 255, "the tile in the middle lies on the map"
+    assert np.abs(image - map_tile[..., :3]).mean() < TOLERANCE
 
 
 def test_what_the_page_saves_is_what_locate_writes(real_visit: Visit, photos: list[Path]) -> None:

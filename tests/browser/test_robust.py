@@ -72,10 +72,10 @@ def test_a_token_is_asked_for_and_kept_in_memory_only(
     visit.idle()
     visit.send(photos[0])
     visit.page.wait_for_selector("img[data-reference]")
-    kept = visit.page.evaluate(
+    storage = visit.page.evaluate(
         "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href])"
     )
-    assert service.token not in kept
+    assert service.token not in storage
 
 
 def test_a_service_that_is_gone_is_said_and_the_photo_can_be_tried_again(

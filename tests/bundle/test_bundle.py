@@ -12,15 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nadirfix.bundle.layout import listed, read_manifest, write_manifest
-from nadirfix.bundle.recipe import recipe_from_manifest, recipe_in_manifest
-from nadirfix.bundle.references import References, read_references, write_references
+from nadirfix.bundle.layout import read_manifest
+from nadirfix.bundle.recipe import recipe_from_manifest
+from nadirfix.bundle.references import References, read_references
 from nadirfix.camera import Camera
 from nadirfix.files import quiet
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical, canonical_crop
-from nadirfix.offline.describe import Lookout, describe_references, mean_directions
+from nadirfix.offline.describe import ReferenceRenderer, describe_references, mean_directions
+from nadirfix.offline.manifest import list_parts, recipe_in_manifest, write_manifest
+from nadirfix.offline.references import write_references
 from nadirfix.options.recipe import RECIPES
 from nadirfix.types import Point, View
 
@@ -47,7 +49,7 @@ def texture() -> Texture:
 
 def test_a_manifest_survives_and_is_the_same_bytes_again(tmp_path: Path) -> None:
     (tmp_path / "part").write_text("content")
-    manifest = {"format": 1, "number": 0.1 + 0.2, "text": "à côté", "parts": listed(tmp_path, ["part"])}
+    manifest = {"format": 1, "number": 0.1 + 0.2, "text": "à côté", "parts": list_parts(tmp_path, ["part"])}
     write_manifest(tmp_path, manifest)
     first = (tmp_path / "manifest.json").read_bytes()
     assert read_manifest(tmp_path) == manifest
@@ -106,13 +108,13 @@ def test_references_open_in_a_gis(tmp_path: Path, known: tuple[References, Class
 
 
 class Means:
-    """A network that says how bright each quarter of a picture is; counts how often it is asked."""
+    """A network whose output is the brightness of each quarter of a picture; counts its runs."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.runs = 0
 
     def run(self, inputs: np.ndarray) -> np.ndarray:
-        self.asked += 1
+        self.runs += 1
         rows, columns = inputs.shape[2] // 2, inputs.shape[3] // 2
         quarters = inputs.reshape(len(inputs), 3, 2, rows, 2, columns).mean(axis=(3, 5))
         return quarters.reshape(len(inputs), -1).astype(np.float32)
@@ -121,23 +123,23 @@ class Means:
 def test_descriptors_are_unit_vectors_made_in_pieces(
     tmp_path: Path, texture: Texture, known: tuple[References, ClassOrder]
 ) -> None:
-    lookout = Lookout(texture, Canonical(CAMERA, 60.0), known[0], (32, 32))
+    renderer = ReferenceRenderer(texture, Canonical(CAMERA, 60.0), known[0], (32, 32))
     target, folder, network = tmp_path / "descriptors.npy", tmp_path / "pieces", Means()
-    describe_references(lookout, network, target, folder=folder, progress=quiet)
+    describe_references(renderer, network, target, folder=folder, progress=quiet)
     array = np.load(target, mmap_mode="r")
     assert array.dtype == np.float16 and array.shape == (150, 12)
-    assert network.asked == 3 and not folder.exists()
+    assert network.runs == 3 and not folder.exists()
     lengths = np.linalg.norm(array.astype(np.float64), axis=1)
     assert np.abs(lengths - 1).max() < 1e-3
     with ThreadPoolExecutor(1) as pool:
-        alone = Means().run(lookout.pictures(range(70, 71), pool))[0]
+        alone = Means().run(renderer.pictures(range(70, 71), pool))[0]
     np.testing.assert_allclose(array[70], alone / np.linalg.norm(alone), atol=1e-3)
 
 
 def test_pieces_that_are_there_are_kept(
     tmp_path: Path, texture: Texture, known: tuple[References, ClassOrder]
 ) -> None:
-    lookout = Lookout(texture, Canonical(CAMERA, 60.0), known[0], (32, 32))
+    renderer = ReferenceRenderer(texture, Canonical(CAMERA, 60.0), known[0], (32, 32))
     stops: list[int] = []
 
     def stop_after_two(_stage: str, done: int, _total: int) -> None:
@@ -147,34 +149,34 @@ def test_pieces_that_are_there_are_kept(
 
     settings = {"folder": tmp_path / "pieces"}
     with pytest.raises(KeyboardInterrupt):
-        describe_references(lookout, Means(), tmp_path / "a.npy", progress=stop_after_two, **settings)
+        describe_references(renderer, Means(), tmp_path / "a.npy", progress=stop_after_two, **settings)
     network = Means()
-    describe_references(lookout, network, tmp_path / "a.npy", progress=quiet, **settings)
-    assert network.asked == 1
-    describe_references(lookout, Means(), tmp_path / "b.npy", progress=quiet, **settings)
+    describe_references(renderer, network, tmp_path / "a.npy", progress=quiet, **settings)
+    assert network.runs == 1
+    describe_references(renderer, Means(), tmp_path / "b.npy", progress=quiet, **settings)
     assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
 
 
-def test_a_reference_looks_like_the_crop_of_a_photo_from_there(
+def test_a_reference_equals_the_crop_of_a_photo_from_there(
     texture: Texture, known: tuple[References, ClassOrder]
 ) -> None:
     """A photo from higher up, cropped to the canonical scale, against the reference at the same place."""
     references, canonical = known[0], Canonical(CAMERA, 100.0)
-    lookout = Lookout(texture, canonical, references, (32, 32))
+    renderer = ReferenceRenderer(texture, canonical, references, (32, 32))
     for row in (0, 50, 149):
-        place = Point(float(references.east_m[row]), float(references.north_m[row]), 32633)
-        photo = texture.render(View(place, 150.0, float(references.heading_deg[row])), CAMERA).pixels
-        seen = canonical_crop(photo, CAMERA, CAMERA.gsd_m(150.0), canonical, width_px=32, height_px=32)
-        apart = np.abs(np.moveaxis(seen.pixels, -1, 0) - lookout.picture(row)).mean()
+        center = Point(float(references.east_m[row]), float(references.north_m[row]), 32633)
+        photo = texture.render(View(center, 150.0, float(references.heading_deg[row])), CAMERA).pixels
+        crop = canonical_crop(photo, CAMERA, CAMERA.gsd_m(150.0), canonical, width_px=32, height_px=32)
+        apart = np.abs(np.moveaxis(crop.pixels, -1, 0) - renderer.picture(row)).mean()
         assert apart < 6.0  # grey levels, on squares of pure noise 10 m wide
-        assert np.abs(np.moveaxis(seen.pixels, -1, 0) - lookout.picture(row - 3)).mean() > 30.0
+        assert np.abs(np.moveaxis(crop.pixels, -1, 0) - renderer.picture(row - 3)).mean() > 30.0
 
 
 def test_off_the_map_a_reference_has_the_colour_of_the_rest(texture: Texture) -> None:
     one = np.array([WEST + 5.0]), np.array([NORTH - 300.0]), np.array([0.0])
     starts = np.array([0, 1])
     edge = References(*one, np.zeros((1, 2), np.int64), starts, 32633)
-    picture = Lookout(texture, Canonical(CAMERA, 60.0), edge, (32, 32)).picture(0)
+    picture = ReferenceRenderer(texture, Canonical(CAMERA, 60.0), edge, (32, 32)).picture(0)
     assert picture[:, :, :10].std() < 1e-3 or np.ptp(picture[:, :, :10], axis=(1, 2)).max() < 1e-3
     np.testing.assert_allclose(picture[:, 0, 0], picture[:, :, 17:].mean(axis=(1, 2)), atol=12.0)
 
@@ -183,11 +185,11 @@ def test_untrained_prototypes_are_mean_directions(known: tuple[References, Class
     references, order = known
     vectors = np.random.default_rng(2).normal(size=(len(references), 8))
     unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
-    found = mean_directions(unit, references)
-    assert found.dtype == np.float16 and len(found) == len(order)
+    prototypes = mean_directions(unit, references)
+    assert prototypes.dtype == np.float16 and len(prototypes) == len(order)
     for label in range(len(order)):
         mean = unit[references.label == label].astype(np.float64).mean(axis=0)
-        np.testing.assert_allclose(found[label], mean / np.linalg.norm(mean), atol=2e-3)
+        np.testing.assert_allclose(prototypes[label], mean / np.linalg.norm(mean), atol=2e-3)
 
 
 def test_opening_bundles_needs_no_torch() -> None:
@@ -197,7 +199,7 @@ def test_opening_bundles_needs_no_torch() -> None:
 
 def test_networks_are_stored_at_half_their_size(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
-    from nadirfix.offline.compress import store_half
+    from nadirfix.offline.compress import store_float16
     from nadirfix.runtime import load_network
 
     draw = np.random.default_rng(3)
@@ -221,7 +223,7 @@ def test_networks_are_stored_at_half_their_size(tmp_path: Path) -> None:
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10)
     path = tmp_path / "network.onnx"
     onnx.save(model, path)
-    store_half(path)
+    store_float16(path)
     stored = {t.name: onnx.numpy_helper.to_array(t).dtype for t in onnx.load(path).graph.initializer}
     assert stored == {"large.half": np.float16, "small": np.float32, "huge": np.float32}
     inputs = draw.normal(size=(5, 64)).astype(np.float32)

@@ -66,7 +66,7 @@ def test_a_flipped_bit_is_found_and_its_part_named(copy: Path, name: str, at: fl
 
 def test_verify_says_so_with_exit_4(copy: Path) -> None:
     flip(copy / "descriptors.npy", at=0.5)
-    done = nadirfix("verify", copy)
+    done = nadirfix("check", copy)
     assert (done.returncode, done.stdout) == (4, "")
     assert "descriptors.npy" in done.stderr and "[bundle.damaged]" in done.stderr
 

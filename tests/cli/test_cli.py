@@ -1,4 +1,4 @@
-"""The command line from end to end: results on stdout, remarks on stderr, files where they were asked for."""
+"""The command line from end to end: results on stdout, notes on stderr, files where they should be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nadirfix import cli
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.tags import read_tags
-from nadirfix.photo_list import read_manifest
+from nadirfix.photo_list import read_photo_list
 from tests.command import nadirfix, write_map
 
 SMALL = ("--camera", "320x240@200", "--altitude", "100:150", "--count", "6")
@@ -41,9 +41,9 @@ def test_help_loads_nothing_heavy(command: tuple[str, ...]) -> None:
 
 
 def test_simulate_tells_its_defaults() -> None:
-    said = nadirfix("simulate", "--help").stdout
+    output = nadirfix("simulate", "--help").stdout
     for default in ("500", "100:700", "2048x1536@1200", "2.0", "95", "0.0"):
-        assert default in said
+        assert default in output
 
 
 def test_simulate(ground: Path, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_simulate(ground: Path, tmp_path: Path) -> None:
         "camera": "320x240@200",
     }
     assert "rendering photos 6/6" in done.stderr
-    rows = read_manifest(out / "manifest.csv")
+    rows = read_photo_list(out / "manifest.csv")
     assert [row.photo.relative_to(out).as_posix() for row in rows] == [
         f"photos/{i:06d}.jpg" for i in range(6)
     ]
@@ -86,14 +86,14 @@ def test_two_map_files_are_one_map(ground: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["partial"] == 1
     assert "1 photos have less than 99% of the map" in done.stderr
-    across, over_the_edge = read_manifest(tmp_path / "out" / "manifest.csv")
+    across, over_the_edge = read_photo_list(tmp_path / "out" / "manifest.csv")
     assert across.valid_share == 1
     assert over_the_edge.valid_share == pytest.approx(420 / 640, abs=0.01)
 
 
 def test_pose_only_when_asked(ground: Path, tmp_path: Path) -> None:
     nadirfix("simulate", ground, "--out", tmp_path / "out", *SMALL, "--write-pose", "--tilt", "2")
-    [row, *_] = read_manifest(tmp_path / "out" / "manifest.csv")
+    [row, *_] = read_photo_list(tmp_path / "out" / "manifest.csv")
     assert read_tags(row.photo).relative_altitude_m == pytest.approx(row.altitude_m, abs=1e-3)
 
 
@@ -120,11 +120,11 @@ def test_unexpected_errors_say_how_to_report_them(
     monkeypatch.setattr(cli, "_run", fail)
     monkeypatch.setenv("NADIRFIX_DEBUG", "1" if debug else "0")
     assert cli.main() == 1
-    said = capsys.readouterr().err
-    assert "ValueError: gremlins" in said
-    assert "[internal.error]" in said
-    assert "report" in said
-    assert ("Traceback" in said) == debug
+    output = capsys.readouterr().err
+    assert "ValueError: gremlins" in output
+    assert "[internal.error]" in output
+    assert "report" in output
+    assert ("Traceback" in output) == debug
 
 
 def test_interrupt_exits_130(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What a pilot gets wrong on the command line: one clear line, the right exit number, nothing written."""
+"""Mistakes on the command line: one clear line, the right exit number, nothing written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def refused(folder: Path, *arguments: object, exit_number: int, code: str, **settings) -> str:
-    """Run a command that must fail and leave the folder as it was; what it said."""
+    """Run a command that must fail and leave the folder as it was; returns its message."""
     before = sorted(folder.rglob("*"))
     done = nadirfix("simulate", *arguments, "--quiet", **settings)
     assert done.returncode == exit_number, done.stderr
@@ -37,16 +37,18 @@ def refused(folder: Path, *arguments: object, exit_number: int, code: str, **set
 @pytest.mark.parametrize("spec", ["2048x1536@0", "0x1536@1200", "wide", "none.toml"])
 def test_camera(ground: Path, tmp_path: Path, spec: str) -> None:
     out = tmp_path / "out"
-    said = refused(tmp_path, ground, "--out", out, "--camera", spec, exit_number=2, code="camera.invalid")
-    assert spec in said
+    message = refused(tmp_path, ground, "--out", out, "--camera", spec, exit_number=2, code="camera.invalid")
+    assert spec in message
 
 
 def test_camera_file_with_zero_focal_length(ground: Path, tmp_path: Path) -> None:
     camera = tmp_path / "camera.toml"
     camera.write_text("width_px = 2048\nheight_px = 1536\nfocal_px = 0\n")
     out = tmp_path / "out"
-    said = refused(tmp_path, ground, "--out", out, "--camera", camera, exit_number=2, code="camera.invalid")
-    assert "2048x1536@0" in said
+    message = refused(
+        tmp_path, ground, "--out", out, "--camera", camera, exit_number=2, code="camera.invalid"
+    )
+    assert "2048x1536@0" in message
 
 
 @pytest.mark.parametrize(
@@ -65,14 +67,18 @@ def test_list_of_views(ground: Path, tmp_path: Path, text: str, where: str) -> N
     views = tmp_path / "views.csv"
     views.write_text(text)
     out = tmp_path / "out"
-    said = refused(tmp_path, ground, "--out", out, "--views", views, exit_number=2, code="manifest.invalid")
-    assert where in said
+    message = refused(
+        tmp_path, ground, "--out", out, "--views", views, exit_number=2, code="manifest.invalid"
+    )
+    assert where in message
 
 
 def test_list_of_views_that_is_not_there(ground: Path, tmp_path: Path) -> None:
     out, views = tmp_path / "out", tmp_path / "none.csv"
-    said = refused(tmp_path, ground, "--out", out, "--views", views, exit_number=2, code="manifest.invalid")
-    assert str(views) in said
+    message = refused(
+        tmp_path, ground, "--out", out, "--views", views, exit_number=2, code="manifest.invalid"
+    )
+    assert str(views) in message
 
 
 @pytest.mark.parametrize("other", [("--count", "5"), ("--altitude", "100:200")])
@@ -102,13 +108,13 @@ def test_option_out_of_range(ground: Path, tmp_path: Path, option: str, value: s
 
 
 def test_map_that_is_not_there(tmp_path: Path) -> None:
-    said = refused(tmp_path, "none.tif", "--out", tmp_path / "out", exit_number=3, code="map.missing")
-    assert "none.tif" in said
+    message = refused(tmp_path, "none.tif", "--out", tmp_path / "out", exit_number=3, code="map.missing")
+    assert "none.tif" in message
 
 
 def test_map_too_small_for_the_altitude(ground: Path, tmp_path: Path) -> None:
-    said = refused(tmp_path, ground, "--out", tmp_path / "out", exit_number=3, code="map.too_small")
-    assert "the map is 600 × 600 m" in said
+    message = refused(tmp_path, ground, "--out", tmp_path / "out", exit_number=3, code="map.too_small")
+    assert "the map is 600 × 600 m" in message
 
 
 @pytest.mark.parametrize(
@@ -117,8 +123,8 @@ def test_map_too_small_for_the_altitude(ground: Path, tmp_path: Path) -> None:
 def test_output(ground: Path, tmp_path: Path, kind: str, code: str) -> None:
     (tmp_path / "mine").write_text("mine")
     out = tmp_path / "mine" / "below" / "out" if kind == "below a file" else tmp_path / "mine"
-    said = refused(tmp_path, ground, "--out", out, *SMALL, "--count", 2, exit_number=7, code=code)
-    assert str(out) in said
+    message = refused(tmp_path, ground, "--out", out, *SMALL, "--count", 2, exit_number=7, code=code)
+    assert str(out) in message
     assert (tmp_path / "mine").read_text() == "mine"
 
 

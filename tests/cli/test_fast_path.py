@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from nadirfix.cli import app
-from nadirfix.cli import fast_path as quick
-from nadirfix.cli.fast_path import plainly_asked
-from nadirfix.cli.locating import Asked, Format
+from nadirfix.cli import app, fast_path
+from nadirfix.cli.fast_path import parse_plain_arguments
+from nadirfix.cli.locating import Format, LocateArguments
 
 PLAIN = [
     ["a.jpg", "--bundle", "b.nadir"],
     ["--bundle", "b.nadir", "a.jpg", "c d.jpg", "--quiet"],
     ["a.jpg", "--bundle", "b", "--camera", "2048x1536@1200", "--altitude", "300+-20", "--no-wce"],
     ["a.jpg", "--bundle", "b", "--format", "kml", "--out", "o.kml", "--overwrite", "--no-verify"],
-    ["a.jpg", "--bundle", "b", "--explain", "why", "--format", "csv"],
+    ["a.jpg", "--bundle", "b", "--no-vote", "--explain", "why", "--format", "csv"],
     ["a.jpg", "--bundle", "b", "--ground-height", "431.5"],
 ]
 NOT_PLAIN = [
@@ -38,27 +37,27 @@ NOT_PLAIN = [
 ]
 
 
-def by_typer(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> Asked:
-    heard: list[Asked] = []
+def parsed_by_typer(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> LocateArguments:
+    received: list[LocateArguments] = []
 
-    def hear(asked: Asked) -> int:
-        heard.append(asked)
+    def receive(arguments: LocateArguments) -> int:
+        received.append(arguments)
         return 0
 
-    monkeypatch.setattr("nadirfix.cli.locate.place_photos", hear)
+    monkeypatch.setattr("nadirfix.cli.locate.locate_photos", receive)
     done = CliRunner().invoke(app, ["locate", *arguments])
     assert done.exit_code == 0, done.output
-    return heard[0]
+    return received[0]
 
 
 @pytest.mark.parametrize("arguments", PLAIN)
 def test_it_means_what_typer_makes_of_it(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert plainly_asked(arguments) == by_typer(arguments, monkeypatch)
+    assert parse_plain_arguments(arguments) == parsed_by_typer(arguments, monkeypatch)
 
 
 @pytest.mark.parametrize("arguments", NOT_PLAIN)
 def test_what_is_not_plain_is_left_to_typer(arguments: list[str]) -> None:
-    assert plainly_asked(arguments) is None
+    assert parse_plain_arguments(arguments) is None
 
 
 def test_every_option_of_locate_is_known() -> None:
@@ -67,7 +66,7 @@ def test_every_option_of_locate_is_known() -> None:
 
     command: Any = typer.main.get_command(app).commands["locate"]  # type: ignore[attr-defined]
     named = {name for p in command.params for name in p.opts if name.startswith("--")} - {"--help"}
-    assert named == set(quick._FLAGS) | set(quick._VALUES)
+    assert named == set(fast_path._FLAGS) | set(fast_path._VALUES)
     assert {f.value for f in Format} == {"jsonl", "geojson", "csv", "kml"}
 
 

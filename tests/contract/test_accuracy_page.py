@@ -1,26 +1,43 @@
-"""The accuracy page says what the results say."""
+"""The accuracy page and the README's tables say what the results say."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from sources import ROOT
 
-ROOT = Path(__file__).parents[2]
+from bench.page.readme_tables import README, blocks
+from bench.page.tables import block, result
+
+LINES = 250
 
 
 @pytest.mark.parametrize(("place", "part"), [("mine", "altitude"), ("mine", "place"), ("town", "place")])
 def test_the_whole_chain_was_measured_with_the_networks_that_ship(place: str, part: str) -> None:
-    told = json.loads((ROOT / "bench" / "results" / f"verify_{place}.json").read_text(encoding="utf-8"))
     shipped = (ROOT / "src" / "nadirfix" / "weights" / f"standard-{part}.safetensors").read_bytes()
-    assert told["results"]["networks"][part]["sha256"] == hashlib.sha256(shipped).hexdigest()
+    assert result(f"verify_{place}")["networks"][part]["sha256"] == hashlib.sha256(shipped).hexdigest()
 
 
-def test_the_accuracy_page_is_what_the_results_give() -> None:
-    command = [sys.executable, str(ROOT / "bench" / "accuracy.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("page", ["accuracy", "readme_tables"])
+def test_pages_are_what_the_results_give(page: str) -> None:
+    command = [sys.executable, "-m", f"bench.page.{page}", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_accuracy_page_is_short() -> None:
+    assert len((ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8").splitlines()) <= LINES
+
+
+@pytest.mark.parametrize("name", list(blocks()))
+def test_the_readme_has_every_block(name: str) -> None:
+    assert README.read_text(encoding="utf-8").count(f"<!-- {name}: begin -->") == 1
+
+
+def test_a_block_is_replaced_and_the_rest_stays() -> None:
+    page = "a\n<!-- x: begin -->\nold\n<!-- x: end -->\nb\n"
+    assert block(page, "x", "new") == "a\n<!-- x: begin -->\nnew\n<!-- x: end -->\nb\n"
+    assert block(page, "y", "new") == page

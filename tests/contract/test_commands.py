@@ -10,7 +10,9 @@ from nadirfix.cli import app
 
 DOC = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 SHARED = {"--quiet", "--overwrite", "--help"}
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = {
+    name: command for name, command in typer.main.get_command(app).commands.items() if not command.hidden
+}
 
 
 def section(name: str) -> str:

@@ -51,3 +51,12 @@ def is_own_number(default: ast.expr) -> bool:
 def test_commands_have_no_defaults_of_their_own(name: str) -> None:
     own = [(f, ast.unparse(d)) for f, d in defaults(modules()[name]) if is_own_number(d)]
     assert not own, f"{name}: take these from options.py: {own}"
+
+
+def test_where_new_things_go_is_there() -> None:
+    """Every path that CONTRIBUTING.md names, below the package or below the repository."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`([\w./]+(?:\.py|\.md|/))`", text)
+    bases = (ROOT / "src" / "nadirfix", ROOT)
+    missing = [path for path in paths if not any((base / path).exists() for base in bases)]
+    assert len(paths) > 40 and not missing

@@ -6,10 +6,10 @@ import pytest
 
 from nadirfix.errors import InputError
 from nadirfix.evaluation.datasets import detect_format, read_queries
-from nadirfix.photo_list import ManifestRow, write_manifest
+from nadirfix.photo_list import PhotoRecord, write_photo_list
 from nadirfix.types import Point
 
-PLACE = Point(584_123.4, 4_477_000.5, 32617)
+POINT = Point(584_123.4, 4_477_000.5, 32617)
 
 
 def folder_of(tmp_path: Path, *names: str) -> Path:
@@ -22,7 +22,7 @@ def folder_of(tmp_path: Path, *names: str) -> Path:
 def test_utm_names_with_a_zone(tmp_path):
     name = "@584123.4@4477000.5@17@T@40.44@-80.01@pano@3@370.0@0@0@120@2020@note@.jpg"
     (row,) = read_queries(folder_of(tmp_path, name))
-    assert row.point == PLACE
+    assert row.point == POINT
     assert row.heading_deg == 10.0
     assert row.altitude_m is None  # the height does not say above what
 
@@ -37,11 +37,11 @@ def test_utm_names_latitude_decides_over_a_letter_that_means_south(tmp_path):
     assert row.point.epsg == 32717
 
 
-def test_utm_names_without_a_zone_ask_for_it(tmp_path):
+def test_utm_names_without_a_zone_need_one(tmp_path):
     folder = folder_of(tmp_path, "@584123.4@4477000.5@.jpg")
     with pytest.raises(InputError, match="--epsg"):
         read_queries(folder)
-    assert read_queries(folder, epsg=32617)[0].point == PLACE
+    assert read_queries(folder, epsg=32617)[0].point == POINT
 
 
 def test_ae_vpr_names(tmp_path):
@@ -49,7 +49,7 @@ def test_ae_vpr_names(tmp_path):
     with pytest.raises(InputError, match="--epsg"):
         read_queries(folder)
     (row,) = read_queries(folder, epsg=32617)
-    assert (row.point, row.altitude_m, row.heading_deg) == (PLACE, 250.0, 330.0)
+    assert (row.point, row.altitude_m, row.heading_deg) == (POINT, 250.0, 330.0)
 
 
 def test_ae_vpr_years_may_be_words(tmp_path):
@@ -89,9 +89,9 @@ def test_uav_visloc_errors_name_the_line(tmp_path, line, named):
 
 def test_our_manifest_by_file_or_by_folder(tmp_path):
     folder_of(tmp_path, "photos/a.jpg")
-    write_manifest(
+    write_photo_list(
         tmp_path / "manifest.csv",
-        [ManifestRow(photo=tmp_path / "photos/a.jpg", point=PLACE, altitude_m=150.0)],
+        [PhotoRecord(photo=tmp_path / "photos/a.jpg", point=POINT, altitude_m=150.0)],
     )
     for source in (tmp_path, tmp_path / "manifest.csv"):
         assert detect_format(source) == "manifest"
@@ -119,7 +119,7 @@ def test_missing_and_unknown(tmp_path):
         read_queries(tmp_path, kind="exif")
 
 
-def test_a_name_that_does_not_fit_the_format_it_was_said_to_be(tmp_path):
+def test_a_name_that_does_not_fit_the_format_given(tmp_path):
     with pytest.raises(InputError, match=r"a\.jpg"):
         read_queries(folder_of(tmp_path, "a.jpg"), kind="utm-names")
     with pytest.raises(InputError, match=r"a\.jpg"):

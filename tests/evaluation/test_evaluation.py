@@ -13,19 +13,19 @@ from nadirfix.bundle import Bundle
 from nadirfix.errors import InputError, NadirfixError, OutputError
 from nadirfix.evaluation.datasets import read_queries
 from nadirfix.evaluation.metrics import measures
-from nadirfix.evaluation.study import run, variants
+from nadirfix.evaluation.study import ablations, run
 from nadirfix.evaluation.study.ablate import ablate
+from nadirfix.evaluation.study.ablations import ablations_of
 from nadirfix.evaluation.study.evaluation import run_evaluation
 from nadirfix.evaluation.study.journal import Journal
 from nadirfix.evaluation.study.map_export import write_map
 from nadirfix.evaluation.study.run import Locator
-from nadirfix.evaluation.study.variants import variants_of
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
 from nadirfix.online import locate
 from nadirfix.options.map import SimulateOptions
-from nadirfix.photo_list import read_manifest
+from nadirfix.photo_list import read_photo_list
 from nadirfix.types import View
 from nadirfix.world.photos import simulate_photos
 from tests.bundles import CAMERA, RECIPE, write_ground_in
@@ -48,23 +48,23 @@ def evaluated(tiny_bundle, tiny_photos, tmp_path_factory) -> Path:
 
 
 def test_three_files_and_they_agree(evaluated, tiny_photos):
-    told = json.loads((evaluated / "metrics.json").read_text())
+    summary = json.loads((evaluated / "metrics.json").read_text())
     table = lines(evaluated / "queries.csv")
     assert [line["photo"] for line in table] == [f"photos/{i:06d}.jpg" for i in range(6)]
     near = sum(float(line["error_m"]) < 100 for line in table)
-    assert told["s_loc"]["100"] == pytest.approx(100 * near / 6)
-    assert [row["altitude"] for row in told["comparison"]] == ["estimated", "whole", "true"]
-    assert told["peak_rss_mb"] > 50
-    assert told["exif_pose"] is False
+    assert summary["s_loc"]["100"] == pytest.approx(100 * near / 6)
+    assert [row["altitude"] for row in summary["comparison"]] == ["estimated", "whole", "true"]
+    assert summary["peak_rss_mb"] > 50
+    assert summary["exif_pose"] is False
     assert "<title>6 photos on tiny.nadir</title>" in (evaluated / "report.html").read_text()
-    assert {"decode", "altitude", "crop", "embed", "total"} <= set(told["timings_ms"])
+    assert {"decode", "altitude", "crop", "embed", "total"} <= set(summary["timings_ms"])
 
 
 def test_answers_are_those_of_locate(evaluated, tiny_bundle, tiny_photos):
     """The table says to a millimetre what ``locate`` says."""
     bundle = Bundle.load(tiny_bundle)
     for line, row in zip(
-        lines(evaluated / "queries.csv"), read_manifest(tiny_photos / "manifest.csv"), strict=True
+        lines(evaluated / "queries.csv"), read_photo_list(tiny_photos / "manifest.csv"), strict=True
     ):
         fix = locate(row.photo, bundle=bundle)
         assert float(line["easting_m"]) == pytest.approx(fix.position.east_m, abs=1e-3)
@@ -73,11 +73,11 @@ def test_answers_are_those_of_locate(evaluated, tiny_bundle, tiny_photos):
 
 
 def test_what_is_read_back_measures_the_same(evaluated, tiny_photos):
-    rows = run.named_rows(read_manifest(tiny_photos / "manifest.csv"), tiny_photos)
+    rows = run.named_rows(read_photo_list(tiny_photos / "manifest.csv"), tiny_photos)
     columns = run.columns_of(Journal(evaluated / "queries.csv", rows).begin(), rows)
-    told = json.loads((evaluated / "metrics.json").read_text())
+    summary = json.loads((evaluated / "metrics.json").read_text())
     again = json.loads(json.dumps(measures(columns["estimated"])))
-    assert again == {name: told[name] for name in again}
+    assert again == {name: summary[name] for name in again}
 
 
 def test_existing_output_is_refused(evaluated, tiny_bundle, tiny_photos):
@@ -86,7 +86,7 @@ def test_existing_output_is_refused(evaluated, tiny_bundle, tiny_photos):
     assert "output.exists" in done.stderr
 
 
-def test_resume_asks_only_what_is_missing(evaluated, tiny_bundle, tiny_photos, tmp_path, monkeypatch):
+def test_resume_locates_only_what_is_missing(evaluated, tiny_bundle, tiny_photos, tmp_path, monkeypatch):
     """As after kill -9: some lines are whole, one is cut short, and there are no metrics yet."""
     out = tmp_path / "out"
     shutil.copytree(evaluated, out)
@@ -94,16 +94,16 @@ def test_resume_asks_only_what_is_missing(evaluated, tiny_bundle, tiny_photos, t
     kept = whole.splitlines(keepends=True)
     (out / "queries.csv").write_text("".join(kept[:4]) + kept[4][:200])
     (out / "metrics.json").unlink()
-    asked = []
+    located = []
     monkeypatch.setattr(
-        run, "locate", lambda photo, **settings: asked.append(photo) or locate(photo, **settings)
+        run, "locate", lambda photo, **settings: located.append(photo) or locate(photo, **settings)
     )
     rows = read_queries(tiny_photos)
-    told = run_evaluation(
+    summary = run_evaluation(
         rows, Locator(bundle=Bundle.load(tiny_bundle)), out, folder=tiny_photos, resume=True
     )
-    assert len(asked) == 9  # three photos, three ways each
-    assert told["s_loc"] == json.loads((evaluated / "metrics.json").read_text())["s_loc"]
+    assert len(located) == 9  # three photos, three variants each
+    assert summary["s_loc"] == json.loads((evaluated / "metrics.json").read_text())["s_loc"]
     without_times = [
         [line[k] for k in ("photo", "easting_m", "error_m")] for line in lines(out / "queries.csv")
     ]
@@ -137,14 +137,14 @@ def test_one_bad_photo_never_stops_the_rest(tiny_bundle, tiny_photos, tmp_path):
     done = nadirfix("evaluate", photos, "--bundle", tiny_bundle, "--out", tmp_path / "out", "--quiet")
     assert done.returncode == 2  # all were handled, one was bad
     assert json.loads(done.stdout)["error_codes"] == {"photo.unreadable": 1}
-    told = json.loads((tmp_path / "out" / "metrics.json").read_text())
-    assert (told["queries"], told["answered"], told["errors"]) == (6, 5, 1)
+    summary = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert (summary["queries"], summary["answered"], summary["errors"]) == (6, 5, 1)
     bad = lines(tmp_path / "out" / "queries.csv")[2]
     assert (bad["status"], bad["code"], bad["error_m"]) == ("error", "photo.unreadable", "")
     assert "photo.unreadable" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_a_fault_of_ours_is_said_aloud_and_asked_again(tiny_bundle, tiny_photos, tmp_path, monkeypatch):
+def test_a_fault_of_ours_is_an_error_and_is_tried_again(tiny_bundle, tiny_photos, tmp_path, monkeypatch):
     """Every photo fails for a reason that is not theirs: an error, not a table of zeros; then it goes on."""
 
     def broken(_photo, **_settings):
@@ -155,45 +155,45 @@ def test_a_fault_of_ours_is_said_aloud_and_asked_again(tiny_bundle, tiny_photos,
         patch.setattr(run, "locate", broken)
         run_evaluation(rows, locator, tmp_path / "out", folder=tiny_photos)
     assert not (tmp_path / "out" / "metrics.json").exists()
-    told = run_evaluation(rows, locator, tmp_path / "out", folder=tiny_photos, resume=True)
-    assert (told["answered"], told["errors"]) == (6, 0)
+    summary = run_evaluation(rows, locator, tmp_path / "out", folder=tiny_photos, resume=True)
+    assert (summary["answered"], summary["errors"]) == (6, 0)
 
 
 def test_names_that_hold_the_truth(tiny_bundle, tiny_photos, tmp_path):
     """The same photos under names with coordinates: same answers, altitude not known."""
     folder = tmp_path / "named"
     folder.mkdir()
-    for row in read_manifest(tiny_photos / "manifest.csv"):
-        place = row.point
+    for row in read_photo_list(tiny_photos / "manifest.csv"):
+        point = row.point
         shutil.copy(
-            row.photo, folder / f"@{place.east_m:.3f}@{place.north_m:.3f}@33@U@@@@@{row.heading_deg:.2f}@.jpg"
+            row.photo, folder / f"@{point.east_m:.3f}@{point.north_m:.3f}@33@U@@@@@{row.heading_deg:.2f}@.jpg"
         )
     done = nadirfix("evaluate", folder, "--bundle", tiny_bundle, "--out", tmp_path / "out", "--quiet")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["altitude"] == {
+    summary = json.loads(done.stdout)
+    assert summary["altitude"] == {
         "e_avg_m": None, "within_25_m": None, "within_50_m": None, "within_100_m": None, "queries": 0,
     }  # fmt: skip
-    assert [row["altitude"] for row in told["comparison"]] == ["estimated", "whole"]
-    assert told["answered"] == 6
+    assert [row["altitude"] for row in summary["comparison"]] == ["estimated", "whole"]
+    assert summary["answered"] == 6
 
 
-def test_exif_pose_is_used_only_when_asked(tiny_bundle, tiny_world, tmp_path):
+def test_exif_pose_is_used_only_on_request(tiny_bundle, tiny_world, tmp_path):
     with GeoMap.open(tiny_world / "new.tif") as ground:
         options = SimulateOptions(count=2, altitude_min_m=133.0, altitude_max_m=133.0)
         simulate_photos(ground, tmp_path / "p", camera=CAMERA, options=options, write_pose=True)
     bundle = Bundle.load(tiny_bundle)
     rows = read_queries(tmp_path / "p")
-    for asked in (False, True):
-        locator = Locator(bundle=bundle, exif_pose=asked)
-        told = run_evaluation(rows, locator, tmp_path / f"out{asked}", folder=tmp_path / "p")
-        found = {float(line["altitude_m"]) for line in lines(tmp_path / f"out{asked}" / "queries.csv")}
-        assert (found == {133.0}) is asked
-        assert told["exif_pose"] is asked
+    for exif_pose in (False, True):
+        locator = Locator(bundle=bundle, exif_pose=exif_pose)
+        summary = run_evaluation(rows, locator, tmp_path / f"out{exif_pose}", folder=tmp_path / "p")
+        found = {float(line["altitude_m"]) for line in lines(tmp_path / f"out{exif_pose}" / "queries.csv")}
+        assert (found == {133.0}) is exif_pose
+        assert summary["exif_pose"] is exif_pose
 
 
 def test_a_photo_listed_twice_is_an_error(tiny_photos):
-    rows = read_manifest(tiny_photos / "manifest.csv")
+    rows = read_photo_list(tiny_photos / "manifest.csv")
     with pytest.raises(InputError, match="more than once"):
         run.named_rows([*rows, rows[0]], tiny_photos)
 
@@ -215,23 +215,25 @@ def test_the_map_in_a_bundle_comes_out_where_it_was(tmp_path, crs, turn_deg):
 
 
 def test_tables_of_the_method(ground_map, trained_bundle, tmp_path, monkeypatch):
-    """Every kind of variant is built, asked and measured; a second time nothing is trained again."""
-    monkeypatch.setattr(variants, "_WIDTHS_M", (25.0, 50.0))
-    monkeypatch.setattr(variants, "_HEADS", ("ce", "qamc"))
+    """Every kind of variant is built, evaluated and measured; a second time nothing is trained again."""
+    monkeypatch.setattr(ablations, "_WIDTHS_M", (25.0, 50.0))
+    monkeypatch.setattr(ablations, "_HEADS", ("ce", "qamc"))
     bundle = Bundle.load(trained_bundle)
     with GeoMap.open(ground_map) as ground:
         options = SimulateOptions(count=2, altitude_min_m=100.0, altitude_max_m=140.0)
         simulate_photos(ground, tmp_path / "p", camera=CAMERA, options=options)
     rows, locator = read_queries(tmp_path / "p"), Locator(bundle=bundle)
-    told = run_evaluation(rows, locator, tmp_path / "out", folder=tmp_path / "p", ablate=True, device="cpu")
-    found = {(row["table"], row["variant"]) for row in told["ablation"]}
+    summary = run_evaluation(
+        rows, locator, tmp_path / "out", folder=tmp_path / "p", ablate=True, device="cpu"
+    )
+    found = {(row["table"], row["variant"]) for row in summary["ablation"]}
     assert found >= {
         ("input", "pixels"),
         ("head", "CE"),
         ("bins", "25 m"),
         ("bins", "variable"),
     }
-    assert sum(row["this_bundle"] for row in told["ablation"]) == 5
+    assert sum(row["this_bundle"] for row in summary["ablation"]) == 5
     assert "What each part is worth" in (tmp_path / "out" / "report.html").read_text()
 
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "ablation").rglob("*.onnx")}
@@ -241,12 +243,12 @@ def test_tables_of_the_method(ground_map, trained_bundle, tmp_path, monkeypatch)
         run.columns_of(answers, named), named, locator, tmp_path / "out" / "ablation",
         device="cpu", progress=lambda *_: None,
     )  # fmt: skip
-    assert again == told["ablation"]
+    assert again == summary["ablation"]
     assert {path: path.stat().st_mtime_ns for path in made} == made
 
 
 def test_variants_train_only_what_they_change():
-    by_name = {(v.table, v.name): v for v in variants_of(RECIPE)}
+    by_name = {(v.table, v.name): v for v in ablations_of(RECIPE)}
     assert by_name["head", "QAMC"].changes == "nothing"
     assert by_name["head", "AAMC"].changes == "place"
     assert by_name["head", "CE"].training.altitude_training.budget_steps == 0

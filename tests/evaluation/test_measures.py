@@ -11,7 +11,7 @@ from tests.records import EPSG, failed, record
 
 
 class Oracle:
-    """Queries as plain arrays; NaN marks what is missing. Nothing here looks at the code under test."""
+    """Queries as plain arrays; NaN marks what is missing. Nothing here uses the code under test."""
 
     def __init__(self, count: int, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -30,7 +30,7 @@ class Oracle:
             return failed(altitude_m=self.altitude[i])
         return record(
             tuple(self.offset[i]) if self.kind[i] == "fix" else None,
-            found=[tuple(o) for o in self.found[i]],
+            candidates_m=[tuple(o) for o in self.found[i]],
             altitude_m=self.altitude[i],
             estimate_m=self.estimate[i],
             heading_deg=self.heading[i],
@@ -59,38 +59,38 @@ def oracle(request):
 
 
 def test_altitude_error_is_the_mean_and_shares_are_of_all(oracle):
-    told = measures(oracle.records())["altitude"]
+    summary = measures(oracle.records())["altitude"]
     errors = oracle.altitude_error()
-    assert told["e_avg_m"] == pytest.approx(errors.mean(), abs=1e-9)
+    assert summary["e_avg_m"] == pytest.approx(errors.mean(), abs=1e-9)
     for limit in (25, 50, 100):
-        assert told[f"within_{limit}_m"] == pytest.approx(100 * np.sum(errors <= limit) / 301)
+        assert summary[f"within_{limit}_m"] == pytest.approx(100 * np.sum(errors <= limit) / 301)
 
 
 def test_recall_at_1_and_5(oracle):
-    told = measures(oracle.records())["recall"]
-    assert told == pytest.approx({"r1": oracle.recall(1), "r5": oracle.recall(5)})
+    summary = measures(oracle.records())["recall"]
+    assert summary == pytest.approx({"r1": oracle.recall(1), "r5": oracle.recall(5)})
 
 
 def test_s_loc_at_every_distance(oracle):
-    told = measures(oracle.records())["s_loc"]
+    summary = measures(oracle.records())["s_loc"]
     expected = {str(d): 100 * np.mean(oracle.error <= d) for d in (5, 10, 25, 50)}
-    assert told == pytest.approx(expected | {"100": 100 * np.mean(oracle.error < 100)})
+    assert summary == pytest.approx(expected | {"100": 100 * np.mean(oracle.error < 100)})
 
 
 def test_position_error_of_the_answered(oracle):
-    told = measures(oracle.records())
+    summary = measures(oracle.records())
     answered = oracle.error[oracle.answered]
-    assert told["answered"] == answered.size
-    assert told["wrong_fix"] == np.sum(answered > 100)
-    assert told["error_m"]["median"] == pytest.approx(np.median(answered), abs=1e-6)
-    assert told["error_m"]["p90"] == pytest.approx(np.percentile(answered, 90), abs=1e-6)
-    assert told["error_m"]["median_all"] == pytest.approx(np.median(oracle.error), abs=1e-6)
+    assert summary["answered"] == answered.size
+    assert summary["wrong_fix"] == np.sum(answered > 100)
+    assert summary["error_m"]["median"] == pytest.approx(np.median(answered), abs=1e-6)
+    assert summary["error_m"]["p90"] == pytest.approx(np.percentile(answered, 90), abs=1e-6)
+    assert summary["error_m"]["median_all"] == pytest.approx(np.median(oracle.error), abs=1e-6)
 
 
 def test_heading_error_goes_the_short_way_round(oracle):
     between = np.angle(np.exp(1j * np.deg2rad(oracle.turn - oracle.heading)))[oracle.answered]
-    told = measures(oracle.records())["heading_deg"]["median"]
-    assert told == pytest.approx(np.median(np.rad2deg(np.abs(between))))
+    summary = measures(oracle.records())["heading_deg"]["median"]
+    assert summary == pytest.approx(np.median(np.rad2deg(np.abs(between))))
 
 
 def test_bands_hold_every_photo_once(oracle):
@@ -111,10 +111,10 @@ def test_top1_s_loc_is_recall_at_1_by_definition(oracle):
 
 
 def test_exactly_100_m_is_neither_near_nor_wrong():
-    told = measures([record((100.0, 0.0), found=[(0.0, 100.0)])])
-    assert told["s_loc"]["100"] == 0
-    assert told["recall"] == {"r1": 0, "r5": 0}
-    assert told["wrong_fix"] == 0
+    summary = measures([record((100.0, 0.0), candidates_m=[(0.0, 100.0)])])
+    assert summary["s_loc"]["100"] == 0
+    assert summary["recall"] == {"r1": 0, "r5": 0}
+    assert summary["wrong_fix"] == 0
 
 
 @pytest.mark.parametrize("limit", [5, 10, 25, 50])
@@ -123,14 +123,14 @@ def test_within_includes_its_limit(limit):
 
 
 def test_distance_is_the_same_across_a_zone_edge():
-    """An answer told in the neighbouring zone is still fifty metres away."""
+    """An answer given in the neighbouring zone is still fifty metres away."""
     truth = Point.from_lonlat(12.0001, 48.0)
     there = truth.moved(30.0, 40.0).to(EPSG - 1)
-    asked = record(truth=truth)
-    told = replace(asked, fix=replace(asked.fix, position=there))
-    assert error_m(told) == pytest.approx(50.0, abs=1e-3)
+    unmoved = record(truth=truth)
+    summary = replace(unmoved, fix=replace(unmoved.fix, position=there))
+    assert error_m(summary) == pytest.approx(50.0, abs=1e-3)
 
 
 def test_timings_are_over_the_photos_that_went_through():
-    told = metrics([record(total_ms=t) for t in (10.0, 20.0, 60.0)] + [failed()])
-    assert told["timings_ms"]["total"] == {"median": 20.0, "p90": pytest.approx(52.0), "max": 60.0}
+    summary = metrics([record(total_ms=t) for t in (10.0, 20.0, 60.0)] + [failed()])
+    assert summary["timings_ms"]["total"] == {"median": 20.0, "p90": pytest.approx(52.0), "max": 60.0}

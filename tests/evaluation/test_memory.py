@@ -1,4 +1,4 @@
-"""Memory is counted from when one begins to look."""
+"""Peak memory is counted from the moment the counter is made."""
 
 import os
 
@@ -9,7 +9,7 @@ from nadirfix.evaluation.study.memory import PeakMemory
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot start anew")
-def test_what_was_held_before_does_not_count() -> None:
+def test_memory_held_before_does_not_count() -> None:
     held = np.ones(40_000_000)  # 320 MB
     before = PeakMemory().peak_mb()
     assert before is not None

@@ -15,16 +15,16 @@ FIELDS = {
 
 
 def test_metrics_has_the_fields_of_the_contract():
-    told = metrics([record()], peak_rss_mb=123.0, exif_pose=True)
-    assert set(told) >= FIELDS
-    assert set(told["altitude"]) >= {"e_avg_m", "within_25_m", "within_50_m", "within_100_m"}
-    assert list(told["s_loc"]) == ["5", "10", "25", "50", "100"]
-    assert set(told["error_m"]) == {"median", "p90", "median_all"}
-    assert told["peak_rss_mb"] == 123.0
-    assert told["exif_pose"] is True
+    summary = metrics([record()], peak_rss_mb=123.0, exif_pose=True)
+    assert set(summary) >= FIELDS
+    assert set(summary["altitude"]) >= {"e_avg_m", "within_25_m", "within_50_m", "within_100_m"}
+    assert list(summary["s_loc"]) == ["5", "10", "25", "50", "100"]
+    assert set(summary["error_m"]) == {"median", "p90", "median_all"}
+    assert summary["peak_rss_mb"] == 123.0
+    assert summary["exif_pose"] is True
 
 
-ODD = [[failed()], [failed(), record(None)], [record(None, found=[])], [record(), failed()]]
+ODD = [[failed()], [failed(), record(None)], [record(None, candidates_m=[])], [record(), failed()]]
 
 
 @pytest.mark.parametrize("records", [*ODD, [record(altitude_m=None)]])
@@ -39,29 +39,29 @@ def test_nothing_to_measure_is_a_clear_error():
 
 
 def test_all_errors_are_all_misses():
-    told = measures([failed(), failed()])
-    assert (told["queries"], told["answered"], told["wrong_fix"]) == (2, 0, 0)
-    assert told["error_m"] == {"median": None, "p90": None, "median_all": None}
-    assert set(told["s_loc"].values()) == {0.0}
-    assert told["altitude"]["e_avg_m"] is None
-    assert told["altitude"]["within_100_m"] == 0.0
+    summary = measures([failed(), failed()])
+    assert (summary["queries"], summary["answered"], summary["wrong_fix"]) == (2, 0, 0)
+    assert summary["error_m"] == {"median": None, "p90": None, "median_all": None}
+    assert set(summary["s_loc"].values()) == {0.0}
+    assert summary["altitude"]["e_avg_m"] is None
+    assert summary["altitude"]["within_100_m"] == 0.0
 
 
 def test_no_fix_is_a_miss_even_when_its_candidates_were_right():
-    told = measures([record(None, found=[(0.0, 0.0)])])
-    assert told["recall"] == {"r1": 0.0, "r5": 0.0}
-    assert told["altitude"]["e_avg_m"] == 25.0
+    summary = measures([record(None, candidates_m=[(0.0, 0.0)])])
+    assert summary["recall"] == {"r1": 0.0, "r5": 0.0}
+    assert summary["altitude"]["e_avg_m"] == 25.0
 
 
 def test_half_answered_has_no_finite_median_over_all():
-    told = measures([record((3.0, 4.0)), failed()])["error_m"]
-    assert told == {"median": pytest.approx(5.0), "p90": pytest.approx(5.0), "median_all": None}
+    summary = measures([record((3.0, 4.0)), failed()])["error_m"]
+    assert summary == {"median": pytest.approx(5.0), "p90": pytest.approx(5.0), "median_all": None}
 
 
 def test_unknown_altitudes_are_not_judged():
-    told = measures([record(altitude_m=None), record(estimate_m=230.0)])["altitude"]
-    assert told["e_avg_m"] == 30.0
-    assert told["within_50_m"] == 100.0
+    summary = measures([record(altitude_m=None), record(estimate_m=230.0)])["altitude"]
+    assert summary["e_avg_m"] == 30.0
+    assert summary["within_50_m"] == 100.0
     assert measures([record(altitude_m=None)])["altitude"]["within_25_m"] is None
 
 

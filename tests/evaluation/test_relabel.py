@@ -22,15 +22,15 @@ from nadirfix.evaluation.study.labels import CheckedLabel, check_labels, regions
 from nadirfix.evaluation.study.relabel import run_relabel
 from nadirfix.image.crop import Canonical
 from nadirfix.options.recipe import RECIPES
-from nadirfix.options.verify import LabelOptions, VerifyOptions
-from nadirfix.photo_list import ManifestRow, read_manifest, write_manifest
+from nadirfix.options.verify import LabelOptions, MatchOptions, VerifyOptions
+from nadirfix.photo_list import PhotoRecord, read_photo_list, write_photo_list
 from nadirfix.types import Point, View
 from nadirfix.verify.features import Detector
 from tests.places import CAMERA, other_place, photo_from, place, view_of
 
 EPSG = 32633
-#: Photos are looked at half as wide as usual: a quarter of the time, and still within two metres.
-SMALL = VerifyOptions(width_px=256)
+#: Photos are matched half as wide as usual: a quarter of the time, and still within two metres.
+SMALL = VerifyOptions(match=MatchOptions(width_px=256))
 CORNERS = [(-90.0, -90.0), (-90.0, 90.0), (90.0, -90.0), (60.0, 90.0)]
 
 
@@ -40,7 +40,8 @@ def bundle_of(detector: Detector | None) -> Any:
     canonical = Canonical(CAMERA, canonical_altitude_m(recipe.references, bins))
     return SimpleNamespace(
         path=Path("a.nadir"), camera=CAMERA, recipe=recipe, epsg=EPSG, texture=place(), bins=bins,
-        matcher=lambda _options: detector, canonical=canonical,
+        keypoint_detector=lambda _options: detector, matcher_name="sift" if detector else None,
+        canonical=canonical,
         altitude_scores=lambda inputs: np.tile(9.0 * np.eye(len(bins))[0], (len(inputs), 1)),
     )  # fmt: skip
 
@@ -60,8 +61,8 @@ def written(folder: Path, views: list[View], *, ground: Any = None, **missing: N
         Image.fromarray(photo_from(ground or place(), view)).save(photo)
         off = wrong_by((view.center.east_m - middle.east_m, view.center.north_m - middle.north_m))
         label = {"altitude_m": view.altitude_m, "heading_deg": view.heading_deg, **missing}
-        rows.append(ManifestRow(photo=photo, point=view.center.moved(*off), **label))
-    write_manifest(folder / "manifest.csv", rows)
+        rows.append(PhotoRecord(photo=photo, point=view.center.moved(*off), **label))
+    write_photo_list(folder / "manifest.csv", rows)
     return folder / "manifest.csv"
 
 
@@ -70,14 +71,14 @@ def corner_views() -> list[View]:
 
 
 def checked(manifest: Path, detector: Detector) -> list[CheckedLabel]:
-    rows, options = read_manifest(manifest), LabelOptions(verification=SMALL)
+    rows, options = read_photo_list(manifest), LabelOptions(verification=SMALL)
     return check_labels(rows, bundle_of(detector), camera=CAMERA, options=options)
 
 
 def test_a_smooth_field_is_taken_out_of_the_labels(sift: Detector, tmp_path: Path) -> None:
     views = corner_views()
-    told = checked(written(tmp_path / "set", views), sift)
-    for one, true in zip(told, views, strict=True):
+    summary = checked(written(tmp_path / "set", views), sift)
+    for one, true in zip(summary, views, strict=True):
         corrected = one.corrected()
         assert corrected.point.distance_m(true.center) < 2.0
         assert one.row.point.distance_m(true.center) > 30.0
@@ -93,12 +94,12 @@ def test_labels_without_heading_or_altitude_are_checked_too(sift: Detector, tmp_
         assert one.corrected().altitude_m == one.row.altitude_m, "only the place is put right"
 
 
-def test_a_low_photo_is_looked_for_all_around_its_label(sift: Detector, tmp_path: Path) -> None:
-    """From 60 m one look reaches 51 m: the label's 90 m take several."""
+def test_a_low_photo_is_searched_all_around_its_label(sift: Detector, tmp_path: Path) -> None:
+    """From 60 m one match reaches 51 m: the label's 90 m take several."""
     true = view_of(place(), altitude_m=60.0)
     (tmp_path / "set").mkdir()
     Image.fromarray(photo_from(place(), true)).save(tmp_path / "set" / "a.png")
-    row = ManifestRow(
+    row = PhotoRecord(
         photo=tmp_path / "set" / "a.png",
         point=true.center.moved(-85.0, 90.0),
         altitude_m=60.0,
@@ -109,18 +110,21 @@ def test_a_low_photo_is_looked_for_all_around_its_label(sift: Detector, tmp_path
     assert one.corrected().point.distance_m(true.center) < 2.0
 
 
-def test_regions_tell_the_median_and_what_is_left_around_it() -> None:
+def test_regions_give_the_median_and_what_is_left_around_it() -> None:
     def label(east_m: float, off_m: tuple[float, float] | None) -> CheckedLabel:
         point = Point(500_000.0 + east_m, 5_400_010.0, EPSG)
         found = None if off_m is None else View(point.moved(*off_m), 100.0)
-        return CheckedLabel(row=ManifestRow(photo=Path("p"), point=point), found=found)
+        return CheckedLabel(row=PhotoRecord(photo=Path("p"), point=point), found=found)
 
     west = [label(10.0, (10.0, 0.0)), label(20.0, (12.0, 2.0)), label(30.0, (14.0, -2.0)), label(40.0, None)]
-    told = regions_of([*west, label(510.0, None)], epsg=EPSG, region_m=500.0)
-    assert [(r["easting_m"], r["photos"], r["matched"]) for r in told] == [(500_000, 4, 3), (500_500, 1, 0)]
-    assert (told[0]["east_m"], told[0]["north_m"]) == (12.0, 0.0)
-    assert told[0]["residual_m"] == pytest.approx(2.0)
-    assert told[1]["east_m"] is None
+    regions = regions_of([*west, label(510.0, None)], epsg=EPSG, region_m=500.0)
+    assert [(r["easting_m"], r["photos"], r["matched"]) for r in regions] == [
+        (500_000, 4, 3),
+        (500_500, 1, 0),
+    ]
+    assert (regions[0]["east_m"], regions[0]["north_m"]) == (12.0, 0.0)
+    assert regions[0]["residual_m"] == pytest.approx(2.0)
+    assert regions[1]["east_m"] is None
 
 
 def test_the_folder_has_a_manifest_to_evaluate_with_and_the_input_is_untouched(
@@ -129,15 +133,15 @@ def test_the_folder_has_a_manifest_to_evaluate_with_and_the_input_is_untouched(
     manifest = written(tmp_path / "set", corner_views()[:2])
     strange = tmp_path / "set" / "9.png"
     Image.fromarray(photo_from(other_place(), view_of(other_place()))).save(strange)
-    rows = [*read_manifest(manifest), ManifestRow(photo=strange, point=place().center, altitude_m=150.0)]
-    write_manifest(manifest, rows)
+    rows = [*read_photo_list(manifest), PhotoRecord(photo=strange, point=place().center, altitude_m=150.0)]
+    write_photo_list(manifest, rows)
     before = manifest.read_bytes()
     settings = {"source": manifest, "camera": CAMERA, "options": LabelOptions(headings=1, verification=SMALL)}
-    told = run_relabel(read_manifest(manifest), bundle_of(sift), tmp_path / "out", **settings)
+    summary = run_relabel(read_photo_list(manifest), bundle_of(sift), tmp_path / "out", **settings)
     assert manifest.read_bytes() == before
-    assert (told["photos"], told["matched"], told["unreadable"]) == (3, 2, 0)
+    assert (summary["photos"], summary["matched"], summary["unreadable"]) == (3, 2, 0)
     assert json.loads((tmp_path / "out" / "labels.json").read_text())["matched"] == 2
-    again = read_manifest(tmp_path / "out" / "manifest.csv")
+    again = read_photo_list(tmp_path / "out" / "manifest.csv")
     assert [row.photo.resolve() for row in again] == [row.photo.resolve() for row in rows]
     assert again[2].point.distance_m(place().center) < 1e-3, "what is not found keeps its label"
     lines = list(csv.DictReader((tmp_path / "out" / "manifest.csv").open(encoding="utf-8")))
@@ -152,7 +156,7 @@ def test_a_folder_with_the_photos_in_it_is_never_replaced(
     sift: Detector, tmp_path: Path, overwrite: bool
 ) -> None:
     manifest = written(tmp_path / "set", corner_views()[:1])
-    rows = read_manifest(manifest)
+    rows = read_photo_list(manifest)
     for out in (tmp_path / "set", tmp_path):
         with pytest.raises(OutputError, match="holds what is to be checked"):
             run_relabel(
@@ -168,18 +172,18 @@ def test_a_folder_with_the_photos_in_it_is_never_replaced(
 
 def test_a_photo_that_cannot_be_read_keeps_its_label(sift: Detector, tmp_path: Path) -> None:
     (tmp_path / "a.jpg").write_bytes(b"no picture")
-    row = ManifestRow(photo=tmp_path / "a.jpg", point=place().center, altitude_m=100.0)
+    row = PhotoRecord(photo=tmp_path / "a.jpg", point=place().center, altitude_m=100.0)
     (one,) = check_labels([row], bundle_of(sift), options=LabelOptions())
     assert one.unreadable and one.corrected() is row and one.offset_m is None
 
 
 def test_a_label_on_the_other_side_of_the_earth_is_counted_and_kept(sift: Detector, tmp_path: Path) -> None:
     manifest = written(tmp_path / "set", corner_views()[:1])
-    (row,) = read_manifest(manifest)
-    lost = ManifestRow(photo=row.photo, point=Point.from_lonlat(-165.0, -48.0), altitude_m=130.0)
+    (row,) = read_photo_list(manifest)
+    lost = PhotoRecord(photo=row.photo, point=Point.from_lonlat(-165.0, -48.0), altitude_m=130.0)
     settings = {"source": manifest, "camera": CAMERA, "options": LabelOptions(headings=1, verification=SMALL)}
-    told = run_relabel([lost], bundle_of(sift), tmp_path / "out", **settings)
-    assert (told["photos"], told["matched"]) == (1, 0)
+    summary = run_relabel([lost], bundle_of(sift), tmp_path / "out", **settings)
+    assert (summary["photos"], summary["matched"]) == (1, 0)
 
 
 def test_without_a_matcher_it_says_what_to_do(tmp_path: Path) -> None:
@@ -189,7 +193,7 @@ def test_without_a_matcher_it_says_what_to_do(tmp_path: Path) -> None:
         LabelOptions(reach_m=0.0)
 
 
-def test_the_command_tells_what_it_measured(
+def test_the_command_prints_what_it_measured(
     sift: Detector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Bundle, "load", lambda _path: bundle_of(sift))
@@ -197,8 +201,8 @@ def test_the_command_tells_what_it_measured(
     command = ["relabel", str(manifest), "--bundle", "a.nadir", "--out", str(out), "--camera", CAMERA.spec]
     ended = CliRunner().invoke(app, command)
     assert ended.exit_code == 0, ended.output
-    told = json.loads(ended.stdout)
+    summary = json.loads(ended.stdout)
     east_m, north_m = wrong_by(CORNERS[0])
-    assert told["east_m"] == pytest.approx(-east_m, abs=2.0)
-    assert told["north_m"] == pytest.approx(-north_m, abs=2.0)
+    assert summary["east_m"] == pytest.approx(-east_m, abs=2.0)
+    assert summary["north_m"] == pytest.approx(-north_m, abs=2.0)
     assert "labels are off by" in ended.stderr

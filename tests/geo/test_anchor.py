@@ -35,8 +35,8 @@ def test_it_is_the_mean_of_all_valid_pixels(turn_deg: float) -> None:
     x, y = 0.5 * (col + 0.5), 0.5 * (row + 0.5)
     east = WEST + np.cos(turn) * x + np.sin(turn) * y
     north = NORTH + np.sin(turn) * x - np.cos(turn) * y
-    found = map_anchor(texture(mask, turn_deg=turn_deg))
-    assert np.abs(np.subtract(found, (east.mean(), north.mean()))).max() < 1e-6
+    middle = map_anchor(texture(mask, turn_deg=turn_deg))
+    assert np.abs(np.subtract(middle, (east.mean(), north.mean()))).max() < 1e-6
 
 
 def test_a_finer_file_of_the_same_ground_has_the_same_middle() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nadirfix.geo.angle import compass_deg, turn_deg
+from nadirfix.geo.angle import compass_deg, wrap_deg
 
 
 @pytest.mark.parametrize(
     ("difference", "turn"), [(0, 0), (350, -10), (-350, 10), (180, -180), (-180, -180), (725, 5), (90, 90)]
 )
-def test_differences_go_the_short_way(difference: float, turn: float) -> None:
-    assert turn_deg(float(difference)) == turn
-    assert turn_deg(np.array([difference], np.float64)) == pytest.approx(turn)
+def test_differences_are_wrapped(difference: float, turn: float) -> None:
+    assert wrap_deg(float(difference)) == turn
+    assert wrap_deg(np.array([difference], np.float64)) == pytest.approx(turn)
 
 
 @pytest.mark.parametrize("angle", [-1e-17, -1e-300, 0.0, 360.0, -360.0, 719.9999, -0.25])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.types import Point, View, utm_epsg
-from tests.ground import Ground
+from tests.ground import AnalyticGround
 
 CAMERA = Camera(320, 240, 240.0, 240.0)
 
@@ -69,18 +69,18 @@ NAMES = [s[0] for s in SYSTEMS]
 def test_any_system_gives_the_same_picture(system, turn_deg, south_up, heading_deg, shift_m):
     crs, lon, lat, zone = system
     epsg = zone or utm_epsg(lon, lat)
-    ground = Ground(lon, lat, epsg)
+    ground = AnalyticGround(lon, lat, epsg)
     transform, count = ground.frame(crs, side_m=400, gsd_m=1.0, turn_deg=turn_deg, south_up=south_up)
     view = View(Point.from_lonlat(lon, lat, epsg=epsg).moved(*shift_m), 150.0, heading_deg)
     with tempfile.TemporaryDirectory() as folder:
         path = ground.write(Path(folder) / "map.tif", crs, transform, count, count)
         with GeoMap.open(path) as opened:
-            shown = opened.render(view, CAMERA)
+            rendered = opened.render(view, CAMERA)
             pixel_error_m = _pixel_error_m(opened, crs, transform, count)
-    truth = ground.seen(view, CAMERA, (320, 240))
-    assert shown.valid_share == 1.0
-    assert _shift_m(shown.pixels, truth, gsd_m=CAMERA.gsd_m(150.0)) < 0.1
-    assert np.abs(shown.pixels - truth).mean() < 1.5
+    truth = ground.expected(view, CAMERA, (320, 240))
+    assert rendered.valid_share == 1.0
+    assert _shift_m(rendered.pixels, truth, gsd_m=CAMERA.gsd_m(150.0)) < 0.1
+    assert np.abs(rendered.pixels - truth).mean() < 1.5
     assert pixel_error_m < 0.1
 
 
@@ -100,8 +100,8 @@ def _pixel_error_m(opened: GeoMap, crs: str, transform, count: int) -> float:
     errors = []
     for c, r, lo, la in zip(col.flat, row.flat, lon.flat, lat.flat, strict=True):
         place = Point.from_lonlat((lo + 180) % 360 - 180, la)
-        found = opened.rasters[0].pixel_from_ground(
+        fitted = opened.rasters[0].pixel_from_ground(
             np.array([place.east_m]), np.array([place.north_m]), place.epsg
         )
-        errors.append(np.hypot(found[0][0] - c, found[1][0] - r) * opened.gsd_m)
+        errors.append(np.hypot(fitted[0][0] - c, fitted[1][0] - r) * opened.gsd_m)
     return float(max(errors))

@@ -10,11 +10,11 @@ import pytest
 import rasterio
 from rasterio.enums import ColorInterp
 from rasterio.transform import Affine
-from tests.unit.test_render import rough
 
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.types import View
+from tests.geo.test_render import rough
 
 CAMERA = Camera(200, 150, 200.0, 200.0)
 PLACE = {"crs": "EPSG:32633", "transform": Affine(0.5, 0, 500_000, 0, -0.5, 5_400_000)}
@@ -33,7 +33,7 @@ def write(path, bands: np.ndarray, *, mask=None, colours=None, palette=None, **e
     return path
 
 
-def shown(path, **angles):
+def rendered(path, **angles):
     with GeoMap.open(path) as opened:
         return opened.render(View(opened.center, 150.0, **angles), CAMERA)
 
@@ -45,25 +45,25 @@ def rgb() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def plain(rgb, tmp_path_factory):
-    return shown(write(tmp_path_factory.mktemp("m") / "rgb.tif", rgb)).pixels.astype(int)
+    return rendered(write(tmp_path_factory.mktemp("m") / "rgb.tif", rgb)).pixels.astype(int)
 
 
 def test_alpha_is_a_mask(rgb, plain, tmp_path):
     alpha = np.full((1, 700, 700), 255, np.uint8)
     alpha[:, :, :350] = 0
     bands = np.concatenate([rgb, alpha])
-    found = shown(write(tmp_path / "a.tif", bands, photometric="RGB", alpha="YES"))
-    assert found.valid_share == pytest.approx(0.5, abs=0.01)
-    assert np.abs(found.pixels - plain)[:, 110:].max() <= 1
+    picture = rendered(write(tmp_path / "a.tif", bands, photometric="RGB", alpha="YES"))
+    assert picture.valid_share == pytest.approx(0.5, abs=0.01)
+    assert np.abs(picture.pixels - plain)[:, 110:].max() <= 1
 
 
 def test_nodata_is_a_mask(rgb, plain, tmp_path):
     bands = rgb.copy()
     bands[:, :350] = 0
     bands[:, 350:] = np.maximum(bands[:, 350:], 1)
-    found = shown(write(tmp_path / "n.tif", bands, nodata=0))
-    assert found.valid_share == pytest.approx(0.5, abs=0.01)
-    assert np.abs(found.pixels - plain)[80:].mean() < 0.1
+    picture = rendered(write(tmp_path / "n.tif", bands, nodata=0))
+    assert picture.valid_share == pytest.approx(0.5, abs=0.01)
+    assert np.abs(picture.pixels - plain)[80:].mean() < 0.1
 
 
 def test_internal_mask(rgb, plain, tmp_path):
@@ -71,50 +71,50 @@ def test_internal_mask(rgb, plain, tmp_path):
     mask[:350] = 0
     with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True):
         path = write(tmp_path / "m.tif", rgb, mask=mask)
-    found = shown(path)
-    assert found.valid_share == pytest.approx(0.5, abs=0.01)
-    assert np.abs(found.pixels - plain)[80:].max() <= 1
+    picture = rendered(path)
+    assert picture.valid_share == pytest.approx(0.5, abs=0.01)
+    assert np.abs(picture.pixels - plain)[80:].max() <= 1
 
 
 def test_grey_becomes_three_equal_channels(rgb, plain, tmp_path):
-    found = shown(write(tmp_path / "g.tif", rgb[:1])).pixels
-    assert np.abs(found[..., 0] - plain[..., 0]).max() <= 1
-    assert np.array_equal(found[..., 0], found[..., 2])
+    picture = rendered(write(tmp_path / "g.tif", rgb[:1])).pixels
+    assert np.abs(picture[..., 0] - plain[..., 0]).max() <= 1
+    assert np.array_equal(picture[..., 0], picture[..., 2])
 
 
 def test_named_bands_beat_their_order(rgb, plain, tmp_path):
     bgr = [ColorInterp.blue, ColorInterp.green, ColorInterp.red]
-    found = shown(write(tmp_path / "b.tif", rgb[::-1].copy(), colours=bgr, photometric="MINISBLACK"))
-    assert np.abs(found.pixels - plain).max() <= 1
+    picture = rendered(write(tmp_path / "b.tif", rgb[::-1].copy(), colours=bgr, photometric="MINISBLACK"))
+    assert np.abs(picture.pixels - plain).max() <= 1
 
 
-def test_palette_is_looked_up_before_mixing(tmp_path):
+def test_palette_is_applied_before_resampling(tmp_path):
     index = np.zeros((1, 700, 700), np.uint8)
     index[:, :, 350:] = 200
     palette = {0: (10, 20, 30, 255), 200: (250, 100, 50, 255), 100: (0, 255, 0, 255)}
-    found = shown(write(tmp_path / "p.tif", index, palette=palette)).pixels
-    assert found[75, 20].tolist() == [10, 20, 30]
-    assert found[75, 180].tolist() == [250, 100, 50]
-    assert found[..., 1].max() <= 100  # index 100 (green) must not appear between 0 and 200
+    picture = rendered(write(tmp_path / "p.tif", index, palette=palette)).pixels
+    assert picture[75, 20].tolist() == [10, 20, 30]
+    assert picture[75, 180].tolist() == [250, 100, 50]
+    assert picture[..., 1].max() <= 100  # index 100 (green) must not appear between 0 and 200
 
 
 @pytest.mark.parametrize("kind", ["uint16", "int16", "float32"])
 def test_deep_pixels_are_stretched(rgb, plain, tmp_path, kind):
     deep = (rgb.astype(np.float64) * 11 + 300).astype(kind)
-    found = shown(write(tmp_path / "d.tif", deep)).pixels
+    picture = rendered(write(tmp_path / "d.tif", deep)).pixels
     for band in range(3):
-        assert np.corrcoef(found[..., band].ravel(), plain[..., band].ravel())[0, 1] > 0.98
-    assert found.min() < 30 and found.max() > 225
+        assert np.corrcoef(picture[..., band].ravel(), plain[..., band].ravel())[0, 1] > 0.98
+    assert picture.min() < 30 and picture.max() > 225
 
 
 def test_rotated_and_south_up_files(rgb, plain, tmp_path):
     flipped = write(
         tmp_path / "s.tif", rgb[:, ::-1].copy(), transform=Affine(0.5, 0, 500_000, 0, 0.5, 5_399_650)
     )
-    assert np.abs(shown(flipped).pixels - plain).max() <= 1
+    assert np.abs(rendered(flipped).pixels - plain).max() <= 1
     quarter = np.rot90(rgb, axes=(1, 2)).copy()  # column axis now points north to south
     turned = write(tmp_path / "q.tif", quarter, transform=Affine(0, -0.5, 500_350, -0.5, 0, 5_400_000))
-    assert np.abs(shown(turned).pixels - plain).max() <= 1
+    assert np.abs(rendered(turned).pixels - plain).max() <= 1
 
 
 def test_overviews_change_nothing_that_matters(rgb, tmp_path):

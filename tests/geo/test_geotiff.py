@@ -95,7 +95,7 @@ except OutputError as error:
 
 
 @pytest.mark.parametrize("share", [0.0005, 0.4, 0.74, 0.9, 0.999])
-def test_a_full_disk_is_said_to_be_one_and_leaves_nothing(tmp_path, share):
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path, share):
     """Wherever the disk fills up: in the header, in the pixels, in the overviews, in the last bytes."""
     whole = tmp_path / "whole.tif"
     pixels = np.random.default_rng(0).integers(0, 255, (1500, 1500, 3), dtype=np.uint8)

@@ -43,22 +43,22 @@ def test_a_zone_plate_at_an_eighth_has_no_moire():
     radius2 = x[None, :] ** 2 + x[:, None] ** 2
     plate = texture(grey(127.5 + 127.5 * np.cos(math.pi * radius2 / side)), gsd_m=0.5)
     camera = Camera(512, 512, 512.0, 512.0)
-    shown = plate.render(at(1024, 1024, 2048.0), camera).pixels[..., 0].astype(float)
+    rendered = plate.render(at(1024, 1024, 2048.0), camera).pixels[..., 0].astype(float)
     y = np.arange(512) - 255.5
     # local frequency in cycles per output pixel: radius (source px) / side · 8
     frequency = np.hypot(y[None, :], y[:, None]) * 8 / side * 8
     beyond = (frequency > 0.85) & (frequency < 3.9)
-    assert shown[beyond].std() < 1.0  # grey levels, where the plate itself has 90
-    assert shown[frequency < 0.25].std() > 60
-    rings = [shown[(frequency > f) & (frequency < f + 0.1)].std() for f in np.arange(0.1, 0.9, 0.1)]
+    assert rendered[beyond].std() < 1.0  # grey levels, where the plate itself has 90
+    assert rendered[frequency < 0.25].std() > 60
+    rings = [rendered[(frequency > f) & (frequency < f + 0.1)].std() for f in np.arange(0.1, 0.9, 0.1)]
     assert all(a > b for a, b in itertools.pairwise(rings)), rings
 
 
 def test_enlarging_adds_no_sharpness():
     step = np.zeros((200, 200))
     step[:, 100:] = 200
-    shown = texture(grey(step)).render(at(50, 50, 100.0), Camera(600, 450, 1200.0, 1200.0)).pixels
-    line = shown[225, :, 0].astype(int)
+    rendered = texture(grey(step)).render(at(50, 50, 100.0), Camera(600, 450, 1200.0, 1200.0)).pixels
+    line = rendered[225, :, 0].astype(int)
     assert np.all(np.diff(line) >= 0)  # no ringing on either side
     assert (line.min(), line.max()) == (0, 200)
     rise = np.count_nonzero((line > 10) & (line < 190)) * 100 / 1200
@@ -70,8 +70,8 @@ def test_sharpness_depends_on_the_output_not_on_the_level():
     camera = Camera(128, 128, 128.0, 128.0)
     contrast = []
     for altitude_m in np.geomspace(110, 900, 16):  # ratios 1.7 to 14: several changes of level
-        shown = ground.render(at(750, 750, float(altitude_m)), camera).pixels.astype(np.float32)
-        fine = shown - cv2.GaussianBlur(shown, (0, 0), 1.0)
+        rendered = ground.render(at(750, 750, float(altitude_m)), camera).pixels.astype(np.float32)
+        fine = rendered - cv2.GaussianBlur(rendered, (0, 0), 1.0)
         contrast.append(fine.std() * altitude_m)  # white noise falls with the area gathered
     steps = np.abs(np.diff(np.log(contrast)))
     assert steps.max() < 0.25, np.round(contrast, 1)
@@ -84,9 +84,9 @@ def test_heading_is_where_the_top_points(heading_deg: float, row: int, col: int)
     picture = np.zeros((400, 400, 3), np.uint8)
     picture[196:204, 296:304] = 255  # 50 m east of the middle: 100 px in the picture
     camera = Camera(400, 300, 200.0, 200.0)
-    shown = texture(picture).render(at(100, 100, 100.0, heading_deg=heading_deg), camera).pixels[..., 0]
-    found = np.unravel_index(np.argmax(cv2.GaussianBlur(shown, (0, 0), 3)), shown.shape)
-    assert np.abs(np.subtract(found, (row, col))).max() <= 2
+    rendered = texture(picture).render(at(100, 100, 100.0, heading_deg=heading_deg), camera).pixels[..., 0]
+    peak = np.unravel_index(np.argmax(cv2.GaussianBlur(rendered, (0, 0), 3)), rendered.shape)
+    assert np.abs(np.subtract(peak, (row, col))).max() <= 2
 
 
 def test_turning_back_a_turned_view_gives_the_straight_one():
@@ -130,8 +130,8 @@ def test_tilt_against_rays_traced_one_by_one():
 
 
 def _traced(view: View, camera: Camera, u: float, v: float) -> np.ndarray:
-    """Rotate the viewing ray about the horizontal axis across the lean, then walk down to the ground."""
-    heading, toward, lean = (math.radians(a) for a in (view.heading_deg, view.tilt_toward_deg, view.tilt_deg))
+    """Rotate the viewing ray about the horizontal axis across the tilt, then walk down to the ground."""
+    heading, toward, tilt = (math.radians(a) for a in (view.heading_deg, view.tilt_toward_deg, view.tilt_deg))
     x, y = (u - camera.width_px / 2) / camera.fx_px, (v - camera.height_px / 2) / camera.fy_px
     ray = np.array(
         [x * math.cos(heading) - y * math.sin(heading), -x * math.sin(heading) - y * math.cos(heading), -1.0]
@@ -140,28 +140,28 @@ def _traced(view: View, camera: Camera, u: float, v: float) -> np.ndarray:
     across, up = np.cross(along, [0, 0, 1.0]), np.array([0, 0, 1.0])
     a, b, c = ray @ along, ray @ across, ray @ up
     leaned = (
-        along * (a * math.cos(lean) - c * math.sin(lean))
+        along * (a * math.cos(tilt) - c * math.sin(tilt))
         + across * b
-        + up * (c * math.cos(lean) + a * math.sin(lean))
+        + up * (c * math.cos(tilt) + a * math.sin(tilt))
     )
     hit = leaned[:2] * view.altitude_m / -leaned[2]
-    return hit - view.altitude_m * math.tan(lean) * along[:2]
+    return hit - view.altitude_m * math.tan(tilt) * along[:2]
 
 
 def test_holes_are_black_counted_and_do_not_bleed():
     picture, mask = np.full((800, 800, 3), 200, np.uint8), np.full((800, 800), 255, np.uint8)
     mask[:, :400] = 0
     picture[:, :400] = 17
-    shown = texture(picture, mask=mask).render(at(200, 200, 300.0), Camera(256, 256, 256.0, 256.0))
-    assert shown.valid_share == pytest.approx(0.5, abs=0.01)
-    assert set(np.unique(shown.pixels)) <= {0, 199, 200, 201}
-    assert np.array_equal(shown.pixels.any(-1), shown.valid > 0)
+    rendered = texture(picture, mask=mask).render(at(200, 200, 300.0), Camera(256, 256, 256.0, 256.0))
+    assert rendered.valid_share == pytest.approx(0.5, abs=0.01)
+    assert set(np.unique(rendered.pixels)) <= {0, 199, 200, 201}
+    assert np.array_equal(rendered.pixels.any(-1), rendered.valid > 0)
 
 
 def test_off_the_map_there_is_nothing():
     ground = texture(rough(400, 400))
-    shown = ground.render(at(5000, 5000, 100.0), Camera(64, 64, 64.0, 64.0))
-    assert shown.valid_share == 0.0
-    assert not shown.pixels.any()
+    rendered = ground.render(at(5000, 5000, 100.0), Camera(64, 64, 64.0, 64.0))
+    assert rendered.valid_share == 0.0
+    assert not rendered.pixels.any()
     corner = ground.render(at(0, 0, 100.0), Camera(64, 64, 64.0, 64.0))
     assert corner.valid_share == pytest.approx(0.25, abs=0.02)

@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 from rasterio.transform import Affine
-from tests.unit.test_render import rough
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.errors import MapError
@@ -18,7 +17,8 @@ from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
 from nadirfix.options.map import TextureOptions
 from nadirfix.types import Point, View, utm_epsg
-from tests.ground import Ground
+from tests.geo.test_render import rough
+from tests.ground import AnalyticGround
 
 LON, LAT = 15.31, 49.12
 
@@ -35,7 +35,7 @@ def maps(tmp_path_factory):
         rough(1500, 1500, seed=1, smooth_px=6),
     )
     pixels = np.clip(128 + (bright - 127) * 0.6 + (tint.astype(int) - 127) * 0.3, 0, 255).astype(np.uint8)
-    ground = Ground(LON, LAT, utm_epsg(LON, LAT))
+    ground = AnalyticGround(LON, LAT, utm_epsg(LON, LAT))
     paths = {}
     for name, crs, turn in [
         ("utm", "EPSG:32633", 0.0),
@@ -59,7 +59,7 @@ def maps(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["utm", "mercator", "turned"])
-def test_texture_shows_what_the_map_shows(maps, name, tmp_path):
+def test_texture_renders_as_the_map_does(maps, name, tmp_path):
     with GeoMap.open(maps[name]) as opened:
         packed = pack_texture(opened, tmp_path / "t.ntx")
         assert packed.gsd_m == pytest.approx(opened.gsd_m, rel=1e-3)
@@ -76,13 +76,13 @@ def test_texture_shows_what_the_map_shows(maps, name, tmp_path):
 def test_degree_follows_the_system(maps, tmp_path):
     with GeoMap.open(maps["utm"]) as plain, GeoMap.open(maps["turned"]) as bent:
         assert pack_texture(plain, tmp_path / "a.ntx").place.degree == 1
-        found = pack_texture(bent, tmp_path / "b.ntx")
+        packed_texture = pack_texture(bent, tmp_path / "b.ntx")
         east = bent.center.east_m + np.linspace(-300, 300, 7)
         north = bent.center.north_m + np.linspace(-250, 300, 7)
         exact = bent.rasters[0].pixel_from_ground(east, north, bent.epsg)
-        fitted = found.pixel_from_ground(east, north)
+        fitted = packed_texture.pixel_from_ground(east, north)
     off_px = np.hypot(*np.subtract(exact, fitted)).max()
-    assert off_px * found.gsd_m < 0.01  # metres
+    assert off_px * packed_texture.gsd_m < 0.01  # metres
 
 
 def test_same_map_same_bytes(maps, tmp_path):
@@ -122,7 +122,7 @@ def test_a_part_of_the_map(maps, tmp_path):
 
 def test_several_files_become_one_grid(tmp_path):
     epsg = utm_epsg(LON, LAT)
-    ground = Ground(LON, LAT, epsg)
+    ground = AnalyticGround(LON, LAT, epsg)
     east, north = ground.center
     left = ground.write(
         tmp_path / "l.tif", "EPSG:32633", Affine(1, 0, east - 300, 0, -1, north + 200), 310, 400
@@ -132,11 +132,11 @@ def test_several_files_become_one_grid(tmp_path):
     view = View(Point(east, north, epsg), 150.0, 20.0)
     camera = Camera(320, 240, 240.0, 240.0)
     with GeoMap.open([left, right]) as opened:
-        shown = opened.render(view, camera)
+        rendered = opened.render(view, camera)
         packed = pack_texture(opened, tmp_path / "both.ntx").render(view, camera)
-    for picture in (shown, packed):
+    for picture in (rendered, packed):
         assert picture.valid_share == 1.0
-        assert np.abs(picture.pixels - ground.seen(view, camera, (320, 240))).mean() < 2.5
+        assert np.abs(picture.pixels - ground.expected(view, camera, (320, 240))).mean() < 2.5
 
 
 def test_views_in_a_neighbouring_zone(maps, tmp_path):
@@ -148,7 +148,7 @@ def test_views_in_a_neighbouring_zone(maps, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["missing", "text", "cut", "flipped"])
-def test_a_damaged_file_is_said_so(maps, tmp_path, damage):
+def test_a_damaged_file_is_reported(maps, tmp_path, damage):
     path = tmp_path / "t.ntx"
     with GeoMap.open(maps["utm"]) as opened:
         pack_texture(opened, path)

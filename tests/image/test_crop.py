@@ -80,12 +80,12 @@ def test_canonical_altitude_at_network_size_is_the_plain_area_mean() -> None:
     assert crop.pixels == pytest.approx(means, abs=1e-3)
 
 
-def test_area_means_weigh_fractions_of_pixels() -> None:
+def test_area_means_weight_fractions_of_pixels() -> None:
     """5 px to 2: each new pixel is two and a half old ones."""
     row = np.array([10, 20, 30, 40, 50], np.uint8)
     pixels = np.repeat(np.repeat(row[None, :, None], 5, axis=0), 3, axis=2)
-    seen = resample(pixels, (5.0, 5.0), width_px=2, height_px=2)
-    assert seen[0, :, 0].tolist() == pytest.approx([(10 + 20 + 15) / 2.5, (15 + 40 + 50) / 2.5])
+    resampled = resample(pixels, (5.0, 5.0), width_px=2, height_px=2)
+    assert resampled[0, :, 0].tolist() == pytest.approx([(10 + 20 + 15) / 2.5, (15 + 40 + 50) / 2.5])
     middle = resample(pixels, (3.0, 3.0), width_px=2, height_px=2)
     assert middle[0, :, 0].tolist() == pytest.approx([(20 + 15) / 1.5, (15 + 40) / 1.5])
 
@@ -102,7 +102,7 @@ def test_below_the_canonical_altitude_the_whole_frame_is_used(altitude_m: float)
 
 @pytest.mark.parametrize("altitude_m", [125, 300, 675])
 @pytest.mark.parametrize("photo", [CAMERA, Camera(1024, 768, 410.0, 410.0), Camera(640, 480, 700.0, 690.0)])
-def test_the_crops_camera_sees_the_canonical_footprint(photo: Camera, altitude_m: float) -> None:
+def test_the_crops_camera_has_the_canonical_footprint(photo: Camera, altitude_m: float) -> None:
     gsd_m = photo.gsd_m(altitude_m)
     pixels = textured(photo.width_px, photo.height_px)
     crop = canonical_crop(pixels, photo, gsd_m, CANONICAL, width_px=224, height_px=224)
@@ -164,7 +164,7 @@ def test_a_camera_of_another_size_is_refused() -> None:
 @pytest.mark.slow
 def test_a_large_photo_is_averaged_in_blocks_and_stays_within_two_grey_levels() -> None:
     pixels = textured(2048, 1536, sigma=3)
-    seen = resample(pixels, (2048.0, 1536.0), width_px=224, height_px=224)
+    resampled = resample(pixels, (2048.0, 1536.0), width_px=224, height_px=224)
     wanted = cv2.resize(pixels.astype(np.float32), (224, 224), interpolation=cv2.INTER_AREA)
-    assert np.abs(seen - wanted).mean() < 0.5
-    assert np.abs(seen - wanted).max() < 4
+    assert np.abs(resampled - wanted).mean() < 0.5
+    assert np.abs(resampled - wanted).max() < 4

@@ -51,14 +51,14 @@ def test_resampling_is_mirror_symmetric_and_keeps_plain_pictures(
     """No half-pixel shift can hide from a mirror."""
     pixels = np.random.default_rng(seed).integers(0, 256, (frame[1], frame[0], 3), dtype=np.uint8)
     window = frame[0] * share, frame[1] * share
-    seen = resample(pixels, window, width_px=size[0], height_px=size[1])
+    resampled = resample(pixels, window, width_px=size[0], height_px=size[1])
     turned = resample(pixels[::-1, ::-1].copy(), window, width_px=size[0], height_px=size[1])
     enlarges = window[0] < size[0] or window[1] < size[1]
     # OpenCV's interpolation places samples to 1/32 px; area means are exact unless blocks are averaged first.
     blocks = max(window[0] / size[0], window[1] / size[1]) >= 8
-    assert seen.shape == (size[1], size[0], 3)
+    assert resampled.shape == (size[1], size[0], 3)
     if not blocks:
-        assert np.abs(seen - turned[::-1, ::-1]).max() < (16 if enlarges else 1e-3)
+        assert np.abs(resampled - turned[::-1, ::-1]).max() < (16 if enlarges else 1e-3)
     plain = resample(np.full_like(pixels, 93), window, width_px=size[0], height_px=size[1])
     assert np.allclose(plain, 93, atol=1e-3)
 

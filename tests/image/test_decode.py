@@ -13,7 +13,7 @@ import pytest
 from PIL import ExifTags, Image, ImageOps
 
 from nadirfix.errors import InputError
-from nadirfix.image.decode import Fineness, decode
+from nadirfix.image.decode import DecodeResolution, decode
 from tests.photos import corners, encoded
 
 LIMIT = 1_000_000
@@ -39,10 +39,10 @@ def code_of(photo: bytes | Path | str, *, max_pixels: int = LIMIT) -> str:
 def test_lossless_formats_keep_every_pixel(kind: str) -> None:
     pixels = np.random.default_rng(1).integers(0, 256, (30, 40, 3), dtype=np.uint8)
     settings = {"lossless": True} if kind == "WEBP" else {}
-    seen = decode(encoded(Image.fromarray(pixels), kind, **settings), max_pixels=LIMIT)
-    assert seen.dtype == np.uint8
-    assert seen.flags.writeable
-    assert np.array_equal(seen, pixels)
+    decoded = decode(encoded(Image.fromarray(pixels), kind, **settings), max_pixels=LIMIT)
+    assert decoded.dtype == np.uint8
+    assert decoded.flags.writeable
+    assert np.array_equal(decoded, pixels)
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,10 @@ def test_lossless_formats_keep_every_pixel(kind: str) -> None:
 )
 def test_other_colour_models_become_rgb(mode: str, kind: str) -> None:
     image = Image.fromarray(corners(64, 48))
-    seen = decode(encoded(image.convert(mode), kind), max_pixels=LIMIT)
+    decoded = decode(encoded(image.convert(mode), kind), max_pixels=LIMIT)
     wanted = np.asarray(image.convert(mode).convert("RGB")).astype(int)
-    assert seen.shape == (48, 64, 3)
-    assert np.abs(seen[8::16, 8::16] - wanted[8::16, 8::16]).max() <= 3
+    assert decoded.shape == (48, 64, 3)
+    assert np.abs(decoded[8::16, 8::16] - wanted[8::16, 8::16]).max() <= 3
 
 
 def test_a_path_and_its_text_give_the_same_photo(tmp_path: Path) -> None:
@@ -66,23 +66,23 @@ def test_a_path_and_its_text_give_the_same_photo(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("brightest", "white"), [(65535, 65535), (4000, 4095), (1000, 1023), (200, 255)])
 def test_deep_grey_is_scaled_by_its_sensor_depth(kind: str, brightest: int, white: int) -> None:
     values = np.linspace(0, brightest, 12, dtype=np.uint16).reshape(3, 4)
-    seen = decode(encoded(Image.fromarray(values), kind), max_pixels=LIMIT)
-    assert np.array_equal(seen[..., 0], np.rint(values / white * 255).astype(np.uint8))
-    assert np.array_equal(seen[..., 0], seen[..., 2])
+    decoded = decode(encoded(Image.fromarray(values), kind), max_pixels=LIMIT)
+    assert np.array_equal(decoded[..., 0], np.rint(values / white * 255).astype(np.uint8))
+    assert np.array_equal(decoded[..., 0], decoded[..., 2])
 
 
 def test_float_grey_between_zero_and_one() -> None:
     values = np.array([[0.0, 0.5], [1.0, np.nan]], np.float32)
-    seen = decode(encoded(Image.fromarray(values), "TIFF"), max_pixels=LIMIT)
-    assert seen[..., 0].tolist() == [[0, 128], [255, 0]]
+    decoded = decode(encoded(Image.fromarray(values), "TIFF"), max_pixels=LIMIT)
+    assert decoded[..., 0].tolist() == [[0, 128], [255, 0]]
 
 
 def test_transparent_parts_are_black_and_opaque_ones_unchanged() -> None:
     pixels = np.dstack([corners(8, 6), np.full((6, 8), 255, np.uint8)])
     pixels[0, 0, 3] = 0
-    seen = decode(encoded(Image.fromarray(pixels), "PNG"), max_pixels=LIMIT)
-    assert seen[0, 0].tolist() == [0, 0, 0]
-    assert np.array_equal(seen[1:], corners(8, 6)[1:])
+    decoded = decode(encoded(Image.fromarray(pixels), "PNG"), max_pixels=LIMIT)
+    assert decoded[0, 0].tolist() == [0, 0, 0]
+    assert np.array_equal(decoded[1:], corners(8, 6)[1:])
 
 
 def test_missing_photo(tmp_path: Path) -> None:
@@ -168,11 +168,11 @@ def jpeg(pixels: np.ndarray, orientation: int = 1) -> bytes:
 
 
 @pytest.mark.parametrize(("least", "factor"), [(97, 1), (96, 2), (49, 2), (48, 4), (25, 4), (24, 8)])
-def test_a_photo_is_decoded_no_finer_than_it_is_looked_at(least: int, factor: int) -> None:
+def test_a_photo_is_decoded_no_finer_than_needed(least: int, factor: int) -> None:
     """Each pixel is the mean of those it stands for, to a few grey levels."""
     photo = jpeg(ground(256, 192))
     whole = decode(photo, max_pixels=LIMIT).astype(np.float64)
-    small = decode(photo, max_pixels=LIMIT, fineness=Fineness((256, 192), (1, least)))
+    small = decode(photo, max_pixels=LIMIT, resolution=DecodeResolution((256, 192), (1, least)))
     assert small.shape == (192 // factor, 256 // factor, 3)
     means = whole.reshape(192 // factor, factor, 256 // factor, factor, 3).mean(axis=(1, 3))
     assert np.abs(small - means).mean() < 1.0
@@ -180,7 +180,7 @@ def test_a_photo_is_decoded_no_finer_than_it_is_looked_at(least: int, factor: in
 
 def test_a_reduced_photo_is_upright_too() -> None:
     photo = jpeg(ground(256, 192), orientation=6)
-    small = decode(photo, max_pixels=LIMIT, fineness=Fineness((192, 256), (96, 100)))
+    small = decode(photo, max_pixels=LIMIT, resolution=DecodeResolution((192, 256), (96, 100)))
     assert small.shape == (128, 96, 3)
     whole = decode(photo, max_pixels=LIMIT).astype(np.float64)
     means = whole.reshape(128, 2, 96, 2, 3).mean(axis=(1, 3))
@@ -189,6 +189,6 @@ def test_a_reduced_photo_is_upright_too() -> None:
 
 @pytest.mark.parametrize("size", [(256, 192), (255, 192)])
 def test_a_photo_that_is_not_as_expected_or_does_not_divide_stays_whole(size: tuple[int, int]) -> None:
-    expected = Fineness((300, 200) if size == (256, 192) else size, (10, 10))
+    expected = DecodeResolution((300, 200) if size == (256, 192) else size, (10, 10))
     photo = jpeg(ground(*size))
-    assert decode(photo, max_pixels=LIMIT, fineness=expected).shape == (size[1], size[0], 3)
+    assert decode(photo, max_pixels=LIMIT, resolution=expected).shape == (size[1], size[0], 3)

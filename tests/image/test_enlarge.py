@@ -9,7 +9,7 @@ from PIL import Image
 
 from nadirfix.camera import Camera
 from nadirfix.image.crop import Canonical, canonical_crop, resample
-from nadirfix.image.enlarge import cubic_shares
+from nadirfix.image.enlarge import cubic_weights
 
 SIZES = [(512, 384), (401, 303), (236, 227)]
 OUTS = [(224, 224), (64, 48), (101, 37)]
@@ -67,8 +67,8 @@ def test_bytes_between_the_steps_are_all_that_differs(ratio: float) -> None:
 
 @pytest.mark.parametrize("ratio", RATIOS)
 @pytest.mark.parametrize("frame_px", [384, 401, 2048])
-def test_shares_of_every_new_pixel_add_up_and_stay_in_the_frame(frame_px: int, ratio: float) -> None:
-    shares = cubic_shares(frame_px, frame_px * ratio, 224)
+def test_weights_of_every_new_pixel_add_up_and_stay_in_the_frame(frame_px: int, ratio: float) -> None:
+    shares = cubic_weights(frame_px, frame_px * ratio, 224)
     assert [new for some, _, _ in shares for new in range(some.start, some.stop)] == list(range(224))
     for some, old, share in shares:
         assert share.shape == (some.stop - some.start, old.stop - old.start)
@@ -85,9 +85,9 @@ def test_a_plain_picture_stays_plain(ratio: float) -> None:
 def test_a_ramp_keeps_its_middle_and_its_slope(ratio: float) -> None:
     y, x = np.indices((384, 512))
     ramp = np.stack([x * 0.4, y * 0.4, 255 - x * 0.4], axis=-1).astype(np.float32)
-    seen = cut(ramp, ratio, (64, 64))[2:-2, 2:-2]
-    assert seen.mean(axis=(0, 1)) == pytest.approx([255.5 * 0.4, 191.5 * 0.4, 255 - 255.5 * 0.4], abs=0.005)
-    across = np.diff(seen[..., 0], axis=1).mean() / 0.4
+    result = cut(ramp, ratio, (64, 64))[2:-2, 2:-2]
+    assert result.mean(axis=(0, 1)) == pytest.approx([255.5 * 0.4, 191.5 * 0.4, 255 - 255.5 * 0.4], abs=0.005)
+    across = np.diff(result[..., 0], axis=1).mean() / 0.4
     assert across == pytest.approx(512 / ratio / 64, rel=2e-3)
 
 
@@ -95,22 +95,22 @@ def test_what_overshoots_is_cut_off() -> None:
     """The cubic is brighter than white beside an edge; no byte is."""
     pixels = np.zeros((384, 512, 3), np.uint8)
     pixels[:, 256:] = 255
-    seen = cut(pixels, 5.4, (224, 224))
-    assert (seen.min(), seen.max()) == (0, 255)
+    result = cut(pixels, 5.4, (224, 224))
+    assert (result.min(), result.max()) == (0, 255)
 
 
 @pytest.mark.parametrize("ratio", [0.3, 0.8, 0.999])
 def test_a_photo_from_too_low_is_resampled_as_usual(ratio: float) -> None:
     pixels, camera = textured(512, 384), Camera(512, 384, 300.0, 300.0)
-    ways = [
+    both = [
         canonical_crop(
             pixels, camera, camera.gsd_m(125.0 * ratio), Canonical(camera, 125.0),
             width_px=224, height_px=224, enlarge=enlarge,
         )
         for enlarge in ("mean", "cubic")
     ]  # fmt: skip
-    assert all(way.clamped for way in ways)
-    assert np.array_equal(ways[0].pixels, ways[1].pixels)
+    assert all(one.clamped for one in both)
+    assert np.array_equal(both[0].pixels, both[1].pixels)
 
 
 def test_a_photo_smaller_than_the_networks_is_resampled_as_usual() -> None:
@@ -119,7 +119,7 @@ def test_a_photo_smaller_than_the_networks_is_resampled_as_usual() -> None:
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.4, 2.2, 5.4])
-def test_means_are_what_is_cut_unless_asked_otherwise(ratio: float) -> None:
+def test_area_means_are_the_default(ratio: float) -> None:
     pixels, camera = textured(1300, 1280), Camera(1300, 1280, 300.0, 300.0)
     canonical = Canonical(camera, 125.0)
     usual = canonical_crop(pixels, camera, camera.gsd_m(125 * ratio), canonical, width_px=224, height_px=224)

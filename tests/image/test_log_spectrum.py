@@ -31,20 +31,20 @@ def network(width: int, height: int, **more) -> NetworkOptions:
 
 
 def test_constant_image_has_a_single_peak_by_hand() -> None:
-    seen = log_spectrum(np.full((4, 6, 3), 10, np.uint8), network(6, 4))
-    assert seen.shape == (3, 4, 6)
-    assert seen.dtype == np.float32
-    assert seen[:, 2, 3] == pytest.approx(13.527174, abs=5e-7)  # log_1.5(1 + 10·24)
-    seen[:, 2, 3] = 0
-    assert np.abs(seen).max() < 1e-6
+    measured = log_spectrum(np.full((4, 6, 3), 10, np.uint8), network(6, 4))
+    assert measured.shape == (3, 4, 6)
+    assert measured.dtype == np.float32
+    assert measured[:, 2, 3] == pytest.approx(13.527174, abs=5e-7)  # log_1.5(1 + 10·24)
+    measured[:, 2, 3] = 0
+    assert np.abs(measured).max() < 1e-6
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_numpy_equals_the_double_sum(size: tuple[int, int]) -> None:
     pixels = np.random.default_rng(1).integers(0, 256, (*size, 3), dtype=np.uint8)
-    seen = log_spectrum(pixels, network(size[1], size[0]))
+    measured = log_spectrum(pixels, network(size[1], size[0]))
     for channel in range(3):
-        assert seen[channel] == pytest.approx(oracle(pixels[..., channel].astype(float), 1.5), abs=1e-5)
+        assert measured[channel] == pytest.approx(oracle(pixels[..., channel].astype(float), 1.5), abs=1e-5)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -52,10 +52,10 @@ def test_numpy_equals_the_double_sum(size: tuple[int, int]) -> None:
 def test_torch_equals_the_double_sum(size: tuple[int, int], intensity: str) -> None:
     pixels = np.random.default_rng(2).integers(0, 256, (*size, 3), dtype=np.uint8)
     options = network(size[1], size[0], intensity=intensity)
-    seen = log_spectrum_torch(torch.from_numpy(pixels).permute(2, 0, 1)[None].float(), options)[0].numpy()
+    measured = log_spectrum_torch(torch.from_numpy(pixels).permute(2, 0, 1)[None].float(), options)[0].numpy()
     unit = 1.0 if intensity == "bytes" else 255.0
     for channel in range(3):
-        assert seen[channel] == pytest.approx(oracle(pixels[..., channel] / unit, 1.5), abs=1e-5)
+        assert measured[channel] == pytest.approx(oracle(pixels[..., channel] / unit, 1.5), abs=1e-5)
 
 
 @pytest.mark.parametrize("size", [(336, 448), (335, 447), (168, 224)])
@@ -67,7 +67,7 @@ def test_numpy_and_torch_agree_at_full_size(size: tuple[int, int]) -> None:
     assert np.abs(log_spectrum(pixels, options) - there).max() < 1e-4
 
 
-def test_haze_takes_nothing_away_where_contrast_does_not_count() -> None:
+def test_haze_makes_no_difference_with_normalised_contrast() -> None:
     options = network(64, 48, intensity="contrast")
     clear = np.random.default_rng(7).integers(0, 256, (48, 64, 3)).astype(np.float32)
     hazy = 0.35 * clear + np.array([90.0, 100.0, 120.0], np.float32)
@@ -79,14 +79,14 @@ def test_haze_takes_nothing_away_where_contrast_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("levels", [0.0, 0.2, 30.0])
-def test_usual_contrast_is_the_same_for_training_batches(levels: float) -> None:
+def test_normalised_contrast_is_the_same_for_training_batches(levels: float) -> None:
     options, draw = network(64, 48, intensity="contrast"), np.random.default_rng(8)
     pixels = (120 + levels * draw.normal(size=(2, 48, 64, 3)) * [[[[1.0]]], [[[2.0]]]]).astype(np.float32)
     there = log_spectrum_torch(torch.from_numpy(pixels).permute(0, 3, 1, 2), options).numpy()
-    for one, told in zip(pixels, there, strict=True):
-        seen = log_spectrum(one, options)
-        assert np.isfinite(seen).all()
-        assert np.abs(seen - told).max() < 1e-4
+    for one, reference in zip(pixels, there, strict=True):
+        measured = log_spectrum(one, options)
+        assert np.isfinite(measured).all()
+        assert np.abs(measured - reference).max() < 1e-4
 
 
 def test_even_sizes_equal_an_fftshift_and_odd_sizes_do_not() -> None:
@@ -120,6 +120,6 @@ def test_normalised_spectrum_is_of_order_one(intensity: str, size: tuple[int, in
     pixels = np.clip(110 + 40 * plane / plane.std(), 0, 255).astype(np.uint8)
     options = network(width, height, intensity=intensity)
     mean, scale = spectrum_norm(options)
-    seen = (log_spectrum(np.repeat(pixels[..., None], 3, axis=2), options) - mean) / scale
-    assert abs(seen.mean()) < 1
-    assert 0.3 < seen.std() < 2
+    measured = (log_spectrum(np.repeat(pixels[..., None], 3, axis=2), options) - mean) / scale
+    assert abs(measured.mean()) < 1
+    assert 0.3 < measured.std() < 2

@@ -111,9 +111,9 @@ def test_absurd_calibration_is_noted_and_not_used(value: str) -> None:
 @pytest.mark.parametrize("focal_mm", [IFDRational(0, 1), IFDRational(1, 0), IFDRational(0, 0)])
 def test_absurd_focal_length_is_noted_and_the_next_source_used(focal_mm: IFDRational) -> None:
     tags = plane_tags(4, 50, FocalLength=focal_mm, FocalLengthIn35mmFilm=24)
-    found = read_tags(jpeg(tags=tags))
-    assert found.camera_source == "FocalLengthIn35mmFilm"
-    assert "FocalLength with FocalPlaneXResolution is not a usable focal length" in found.notes[0]
+    tags_read = read_tags(jpeg(tags=tags))
+    assert tags_read.camera_source == "FocalLengthIn35mmFilm"
+    assert "FocalLength with FocalPlaneXResolution is not a usable focal length" in tags_read.notes[0]
 
 
 def test_zero_equivalent_focal_length_means_unknown() -> None:
@@ -127,7 +127,7 @@ def test_focal_length_without_a_pixel_size_is_not_enough() -> None:
     assert "8.8 mm" in tags.notes[0]
 
 
-def test_bare_photo_knows_nothing_and_says_so() -> None:
+def test_photo_without_tags_has_notes() -> None:
     tags = read_tags(encoded(Image.fromarray(corners(40, 30)), "PNG"))
     assert tags == PhotoTags(width_px=40, height_px=30, notes=("no tag says what the focal length is",))
 
@@ -150,8 +150,8 @@ def test_orientation_turns_pixels_and_camera_together(orientation: int, kind: st
         ),
         quality=95 if kind != "TIFF" else None,
     )
-    seen, tags = decode(photo, max_pixels=10**6), read_tags(photo)
-    assert np.abs(seen[20::40, 20::40].astype(int) - upright[20::40, 20::40]).max() < 20
+    decoded, tags = decode(photo, max_pixels=10**6), read_tags(photo)
+    assert np.abs(decoded[20::40, 20::40].astype(int) - upright[20::40, 20::40]).max() < 20
     assert tags.orientation == orientation
     assert (tags.width_px, tags.height_px) == (400, 300)
     assert tags.camera == Camera(400, 300, 480.0, 400.0)
@@ -253,7 +253,7 @@ def test_written_camera_is_read_back_to_a_hundred_thousandth(focal: tuple[float,
     assert tags.notes == ()
 
 
-def test_pose_is_written_only_when_asked() -> None:
+def test_pose_is_written_only_on_request() -> None:
     tags = read_tags(encode_jpeg(corners(400, 300), Camera(400, 300, 400.0, 400.0), quality=95))
     assert (tags.lonlat, tags.relative_altitude_m, tags.heading_deg) == (None, None, None)
 

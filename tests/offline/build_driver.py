@@ -1,8 +1,8 @@
-"""Builds a bundle in a process of its own and kills it with kill -9 at chosen points (test_bundle_kill.py).
+"""Builds a bundle in a process of its own and kills it with kill -9 at chosen points (test_build_kill.py).
 
-``python build_driver.py [--sheets] MAP OUT POINT...`` tries to build once for each point, in turn, each time
-going on where the last try was killed; the last is left alone. Says what it saw as JSON. With ``--sheets``
-nothing is trained, and references are cut from sheets.
+``python build_driver.py [--mosaics] MAP OUT POINT...`` tries to build once for each point, in turn, each time
+going on where the last try was killed; the last is left alone. Prints how each ended as JSON. With
+``--mosaics`` nothing is trained, and references are cut from mosaics.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.bundles import RECIPE, SHEETS
+from tests.bundles import MOSAICS, RECIPE
 
 
 def die() -> None:
@@ -47,19 +47,19 @@ def arm(point: str) -> Callable[[str, int, int], None]:
     return lambda stage, done, _: die() if (stage, done) == (where, int(moment)) else None
 
 
-def build(map_path: str, out: str, point: str | None, *, sheets: bool) -> None:
+def build(map_path: str, out: str, point: str | None, *, mosaics: bool) -> None:
     from nadirfix.offline import build_bundle
 
     progress = arm(point) if point else (lambda *_: None)
-    recipe = SHEETS if sheets else RECIPE
-    build_bundle(map_path, out, recipe=recipe, train=not sheets, resume=True, progress=progress)
+    recipe = MOSAICS if mosaics else RECIPE
+    build_bundle(map_path, out, recipe=recipe, train=not mosaics, resume=True, progress=progress)
 
 
-def attempt(map_path: str, out: str, point: str | None, *, sheets: bool) -> int:
+def attempt(map_path: str, out: str, point: str | None, *, mosaics: bool) -> int:
     """Build in a child that shares what is loaded; how it ended."""
     child = os.fork()
     if child == 0:
-        build(map_path, out, point, sheets=sheets)
+        build(map_path, out, point, mosaics=mosaics)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
@@ -78,17 +78,17 @@ LOADED = [
 ]
 
 
-def main(map_path: str, out: str, *points: str, sheets: bool) -> None:
+def main(map_path: str, out: str, *points: str, mosaics: bool) -> None:
     for name in LOADED:
         importlib.import_module(name)
     assert threading.active_count() == 1, "forking needs a process without threads"
-    seen = []
+    tries = []
     for point in [*points, None]:
-        status = attempt(map_path, out, point, sheets=sheets)
-        seen.append({"point": point, "status": status, "target": Path(out).exists()})
-    print(json.dumps(seen))
+        status = attempt(map_path, out, point, mosaics=mosaics)
+        tries.append({"point": point, "status": status, "target": Path(out).exists()})
+    print(json.dumps(tries))
 
 
 if __name__ == "__main__":
-    given = [word for word in sys.argv[1:] if word != "--sheets"]
-    main(*given, sheets="--sheets" in sys.argv)
+    given = [word for word in sys.argv[1:] if word != "--mosaics"]
+    main(*given, mosaics="--mosaics" in sys.argv)

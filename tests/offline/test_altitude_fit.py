@@ -13,14 +13,21 @@ import pytest
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.errors import InputError, MapError
 from nadirfix.geo.texture import Texture
-from nadirfix.offline.altitude_fit import Looks, draw_views, fit_classes, fit_directions, other_day, scores_of
+from nadirfix.offline.altitude_fit import (
+    ViewSamples,
+    draw_views,
+    fit_classes,
+    fit_directions,
+    photometric_augmentation,
+    scores_of,
+)
 from nadirfix.options.recipe import BinOptions, FitOptions, NetworkOptions
 from tests.bundles import CAMERA, GROUND
 
 BINS = AltitudeBins.from_options(BinOptions(max_m=250.0))
 
 
-def test_classes_that_are_apart_are_told_apart() -> None:
+def test_separable_classes_are_separated() -> None:
     draw = np.random.default_rng(0)
     centres, labels = draw.normal(size=(4, 6)) * 5, np.repeat(np.arange(4), 30)
     vectors = (centres[labels] + draw.normal(size=(120, 6))).astype(np.float32)
@@ -36,8 +43,8 @@ def test_the_fit_is_where_the_loss_is_flat() -> None:
     scores = vectors @ rows[:, :-1].T + rows[:, -1]
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
-    slope = (shares - np.eye(3)[labels]).T @ vectors + 2.0 * rows[:, :-1]
-    assert np.abs(slope).max() < 0.05
+    gradient = (shares - np.eye(3)[labels]).T @ vectors + 2.0 * rows[:, :-1]
+    assert np.abs(gradient).max() < 0.05
 
 
 @pytest.mark.parametrize("present", [[1], [0, 2], [0, 1, 3]])
@@ -61,28 +68,28 @@ def test_a_map_no_view_fits_on_is_refused_in_words() -> None:
 
 
 @pytest.mark.parametrize("kind", ["spectrum", "pixels"])
-def test_networks_are_shown_channels_first(kind: Any) -> None:
-    shown: list[tuple[int, ...]] = []
+def test_networks_get_channels_first(kind: Any) -> None:
+    shapes: list[tuple[int, ...]] = []
 
     def embed(inputs: np.ndarray) -> np.ndarray:
-        shown.append(inputs.shape[1:])
+        shapes.append(inputs.shape[1:])
         return inputs.reshape(len(inputs), -1)[:, :5]
 
     network = NetworkOptions(input=kind, width_px=64, height_px=48)
     fit_classes(picture(), embed, camera=CAMERA, bins=BINS, network=network, options=FitOptions(views=12))
-    assert set(shown) == {(3, 48, 64)}
+    assert set(shapes) == {(3, 48, 64)}
 
 
 def test_what_is_held_out_moves_with_the_map() -> None:
-    def told(east_m: float) -> Any:
+    def record_at(east_m: float) -> Any:
         base, (a, b, east, d, e, north) = picture(), (1.0, 0.0, GROUND.center[0] - 350, 0.0, -1.0, 5.4e6)
         pixels = base.planes[0].read((0, 700), (0, 700))[0]
         moved = Texture.from_array(pixels, None, affine=(a, b, east + east_m, d, e, north), epsg=32633)
         network = NetworkOptions(input="spectrum", width_px=64, height_px=48)
         options = FitOptions(views=40)
-        return fit_classes(moved, radial, camera=CAMERA, bins=BINS, network=network, options=options).about
+        return fit_classes(moved, radial, camera=CAMERA, bins=BINS, network=network, options=options).record
 
-    assert told(0.0) == told(1234.0)
+    assert record_at(0.0) == record_at(1234.0)
 
 
 def picture() -> Texture:
@@ -105,15 +112,15 @@ def radial(spectra: np.ndarray) -> np.ndarray:
 
 def test_a_map_s_own_views_teach_its_altitudes() -> None:
     network = NetworkOptions(input="spectrum", width_px=64, height_px=48)
-    told = []
+    steps = []
     fitted = fit_classes(
         picture(), radial, camera=CAMERA, bins=BINS, network=network,
-        options=FitOptions(views=240, penalty=0.01), progress=lambda *a: told.append(a),
+        options=FitOptions(views=240, penalty=0.01), progress=lambda *a: steps.append(a),
     )  # fmt: skip
-    print(fitted.about)
+    print(fitted.record)
     assert fitted.rows.shape == (len(BINS), 17)
-    assert fitted.about["views"] == 240 and told[-1][1:] == (240, 240)
-    assert fitted.about["held_out"]["e_avg_m"] < 25
+    assert fitted.record["views"] == 240 and steps[-1][1:] == (240, 240)
+    assert fitted.record["held_out"]["e_avg_m"] < 25
     again = fit_classes(
         picture(), radial, camera=CAMERA, bins=BINS, network=network,
         options=FitOptions(views=240, penalty=0.01),
@@ -128,7 +135,9 @@ def test_a_softer_lens_damps_waves_as_a_gaussian_does() -> None:
     options = FitOptions(light=0.0, noise_levels=0.0, soften_px=2.0)
     for seed in range(4):
         radius_px = 2.0 * np.random.default_rng(seed).uniform(0, 1)
-        soft = other_day(wave.astype(np.float32), np.random.default_rng(seed), options)[:, 64:192]
+        soft = photometric_augmentation(wave.astype(np.float32), np.random.default_rng(seed), options)[
+            :, 64:192
+        ]
         expected = np.exp(-0.5 * (2 * np.pi * radius_px / length_px) ** 2)
         assert np.ptp(soft) / 2 == pytest.approx(50 * expected, rel=0.02)
 
@@ -146,13 +155,13 @@ def test_photos_of_softer_lenses_are_not_taken_for_higher_ones() -> None:
     network, views = NetworkOptions(input="spectrum", width_px=64, height_px=48), FitOptions(views=60, seed=9)
     soft = FitOptions(light=0.0, noise_levels=0.0, soften_px=2.0)
     texture = soft_noise()
-    looks, photos = Looks(texture, CAMERA, network, soft), draw_views(texture, CAMERA, BINS, views)
-    seen = radial(np.stack([looks.of(photos, i) for i in range(len(photos))]))
+    samples, photos = ViewSamples(texture, CAMERA, network, soft), draw_views(texture, CAMERA, BINS, views)
+    vectors = radial(np.stack([samples.of(photos, i) for i in range(len(photos))]))
     missed = {}
     for soften_px in (0.0, 2.0):
         options = FitOptions(views=240, penalty=0.01, soften_px=soften_px)
         fitted = fit_classes(texture, radial, camera=CAMERA, bins=BINS, network=network, options=options)
-        named = scores_of(seen, fitted.rows).argmax(axis=1)
+        named = scores_of(vectors, fitted.rows).argmax(axis=1)
         missed[soften_px] = int((named != BINS.indices_of(photos.altitude_m)).sum())
     assert missed[2.0] < 0.6 * missed[0.0], missed
 

@@ -16,10 +16,11 @@ pytest.importorskip("torch")
 from sklearn.decomposition import PCA
 
 from nadirfix.bundle import Bundle
-from nadirfix.bundle.layout import FORMAT, MANIFEST, read_manifest, write_manifest
+from nadirfix.bundle.layout import FORMAT, MANIFEST, read_manifest
 from nadirfix.offline import build_bundle
-from nadirfix.offline.altitude_fit import Looks, draw_views
-from nadirfix.offline.describe import Lookout
+from nadirfix.offline.altitude_fit import ViewSamples, draw_views
+from nadirfix.offline.describe import ReferenceRenderer
+from nadirfix.offline.manifest import write_manifest
 from nadirfix.online import locate
 from nadirfix.options.recipe import BinOptions, FitOptions, NetworkOptions, QuantiseOptions, load_recipe
 from nadirfix.runtime import load_network
@@ -52,24 +53,24 @@ def test_the_recipe_in_toml_is_the_one_in_python(folder: Path) -> None:
     assert load_recipe(str(folder / "recipe.toml")) == RECIPE
 
 
-def test_build_says_what_it_made(built: tuple[Path, dict]) -> None:
-    path, said = built
-    assert said["trained"] == {"altitude": True, "place": True}
-    assert said["described"] == {"precision": "single", "sheets": None, "eight_bits_likeness": None}
-    counts = said["counts"]
+def test_build_prints_what_it_made(built: tuple[Path, dict]) -> None:
+    path, summary = built
+    assert summary["trained"] == {"altitude": True, "place": True}
+    assert summary["described"] == {"precision": "single", "sheets": None, "eight_bits_likeness": None}
+    counts = summary["counts"]
     assert counts["references"] + counts["left_out"] + counts["without_class"] == 12 * 12 * 4
-    assert set(said["accuracy"]["place"]) == {"cell_accuracy", "group_accuracy"}
-    assert said["bytes"] == sum(p.stat().st_size for p in path.iterdir() if p.name != MANIFEST)
+    assert set(summary["accuracy"]["place"]) == {"cell_accuracy", "group_accuracy"}
+    assert summary["bytes"] == sum(p.stat().st_size for p in path.iterdir() if p.name != MANIFEST)
     assert not list(path.parent.glob(".b.nadir*"))
 
 
 def test_info_and_verify(built: tuple[Path, dict]) -> None:
-    path, said = built
+    path, summary = built
     info = json.loads(nadirfix("info", path).stdout)
-    assert {key: info[key] for key in said} == said
+    assert {key: info[key] for key in summary} == summary
     assert info["manifest"]["map"]["epsg"] == 32633
     assert info["manifest"]["source"][0]["files"][0]["name"] == "map.tif"
-    verified = nadirfix("verify", path)
+    verified = nadirfix("check", path)
     assert verified.returncode == 0 and json.loads(verified.stdout)["whole"]
 
 
@@ -113,7 +114,7 @@ def test_an_opened_bundle_fits_together(built: tuple[Path, dict]) -> None:
     size = RECIPE.place_network
     embedding = bundle.place_network.run(np.zeros((1, 3, size.height_px, size.width_px), np.float32))
     assert embedding.shape[1] == bundle.descriptors.shape[1] == bundle.prototypes.shape[1]
-    assert len(bundle.voter.top(embedding[0], 3)) == 3
+    assert len(bundle.cell_classifier.top(embedding[0], 3)) == 3
     west, south, east, north = bundle.texture.bounds
     assert (east - west, north - south) == pytest.approx((SIDE_M, SIDE_M))
 
@@ -147,8 +148,8 @@ def test_without_training_classes_of_altitude_come_from_the_map(folder: Path, tm
     }
     other = FitOptions(views=80, seed=1)
     views = draw_views(bundle.texture, recipe.camera, bundle.bins, other)
-    looks = Looks(bundle.texture, recipe.camera, network, other)
-    scores = bundle.altitude_scores(np.stack([looks.of(views, row) for row in range(len(views))]))
+    samples = ViewSamples(bundle.texture, recipe.camera, network, other)
+    scores = bundle.altitude_scores(np.stack([samples.of(views, row) for row in range(len(views))]))
     right = (scores.argmax(axis=1) == bundle.bins.indices_of(views.altitude_m)).mean()
     print(f"{right:.0%} of {len(views)} views in their class of {len(bundle.bins)}")
     assert len(bundle.bins) == 4 and right > 0.6
@@ -157,24 +158,24 @@ def test_without_training_classes_of_altitude_come_from_the_map(folder: Path, tm
 @pytest.fixture(scope="module")
 def whitened(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     references = dataclasses.replace(RECIPE.references, whiten_dims=20)
-    narrow = QuantiseOptions(views=24, likeness=0.98)
-    recipe = dataclasses.replace(RECIPE, references=references, place_network=GEM, quantise=narrow)
+    quantise = QuantiseOptions(views=24, likeness=0.98)
+    recipe = dataclasses.replace(RECIPE, references=references, place_network=GEM, quantise=quantise)
     return build_bundle(folder / "map.tif", tmp_path_factory.mktemp("w") / "b.nadir", recipe=recipe)
 
 
 def test_references_are_whitened_on_themselves(whitened: Bundle) -> None:
     """Against scikit-learn, from the pictures on: the bundle's own network, then principal components."""
-    lookout = Lookout(whitened.texture, whitened.canonical, whitened.references, (64, 64))
+    renderer = ReferenceRenderer(whitened.texture, whitened.canonical, whitened.references, (64, 64))
     files, precision = whitened.network_files("place.onnx"), whitened.manifest["described"]["precision"]
-    network = load_network(files.eight_bit if precision == "eight_bit" else files.single)
+    network = load_network(files.int8 if precision == "eight_bit" else files.float32)
     with ThreadPoolExecutor(2) as pool:
-        raw = network.run(lookout.pictures(range(len(lookout)), pool)).astype(np.float64)
+        raw = network.run(renderer.pictures(range(len(renderer)), pool)).astype(np.float64)
     units = (raw / np.linalg.norm(raw, axis=1, keepdims=True)).astype(np.float16).astype(np.float64)
-    wanted = PCA(20, whiten=True, svd_solver="full").fit_transform(units)
-    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
-    seen = whitened.descriptors.astype(np.float64)
-    assert seen @ seen.T == pytest.approx(wanted @ wanted.T, abs=5e-3)
-    assert whitened.describe(raw.astype(np.float32)) == pytest.approx(seen, abs=5e-3)
+    expected = PCA(20, whiten=True, svd_solver="full").fit_transform(units)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    descriptors = whitened.descriptors.astype(np.float64)
+    assert descriptors @ descriptors.T == pytest.approx(expected @ expected.T, abs=5e-3)
+    assert whitened.describe(raw.astype(np.float32)) == pytest.approx(descriptors, abs=5e-3)
 
 
 def test_prototypes_are_whitened_too_and_name_a_reference_s_own_cell(whitened: Bundle) -> None:
@@ -183,22 +184,22 @@ def test_prototypes_are_whitened_too_and_name_a_reference_s_own_cell(whitened: B
         common = rows.sum(axis=0) / np.linalg.norm(rows.sum(axis=0))
         np.testing.assert_allclose(whitened.prototypes[label], common, atol=2e-3)
     row = whitened.references.rows_of(7).start
-    lookout = Lookout(whitened.texture, whitened.canonical, whitened.references, (64, 64))
-    embedding = whitened.place_network.run(lookout.picture(row)[None])[0]
+    renderer = ReferenceRenderer(whitened.texture, whitened.canonical, whitened.references, (64, 64))
+    embedding = whitened.place_network.run(renderer.picture(row)[None])[0]
     assert tuple(whitened.references.cell[row]) in set(
         map(tuple, whitened.likeliest_cells(embedding, 3).cells.tolist())
     )
 
 
-def test_a_network_that_evens_out_what_it_sees_is_not_shown_sheets(folder: Path, tmp_path: Path) -> None:
-    """The small encoder normalises over the whole picture: what it says of a sheet is no view's."""
+def test_a_network_that_normalises_whole_pictures_gets_no_mosaics(folder: Path, tmp_path: Path) -> None:
+    """The small encoder normalises over the whole picture: its features of a mosaic are no view's."""
     references = dataclasses.replace(RECIPE.references, whiten_dims=20, steps=4)
     recipe = dataclasses.replace(RECIPE, references=references, place_network=GEM)
     bundle = build_bundle(folder / "map.tif", tmp_path / "b.nadir", recipe=recipe)
     assert bundle.manifest["described"] == {"precision": "single", "sheets": None}
-    lookout = Lookout(bundle.texture, bundle.canonical, bundle.references, (64, 64))
-    rows = np.arange(0, len(lookout), 9)
-    alone = bundle.describe(bundle.place_network.run(np.stack([lookout.picture(int(i)) for i in rows])))
+    renderer = ReferenceRenderer(bundle.texture, bundle.canonical, bundle.references, (64, 64))
+    rows = np.arange(0, len(renderer), 9)
+    alone = bundle.describe(bundle.place_network.run(np.stack([renderer.picture(int(i)) for i in rows])))
     assert [bundle.index.search(one, None, 1)[0][0] for one in alone] == rows.tolist()
 
 
@@ -208,7 +209,7 @@ def test_a_projection_is_a_part_like_the_others(whitened: Bundle, tmp_path: Path
     content = bytearray((copy / "projection.npy").read_bytes())
     content[-1] ^= 1
     (copy / "projection.npy").write_bytes(content)
-    assert nadirfix("verify", copy).returncode == 4
+    assert nadirfix("check", copy).returncode == 4
 
 
 def test_a_bundle_from_before_projections_answers_as_it_did(folder: Path, tmp_path: Path) -> None:
@@ -228,15 +229,15 @@ def test_a_bundle_from_before_projections_answers_as_it_did(folder: Path, tmp_pa
     np.testing.assert_allclose(then.describe(embedding), unit, rtol=1e-6)
 
 
-def test_networks_in_eight_bits_are_parts_that_say_the_same(whitened: Bundle) -> None:
+def test_int8_networks_are_parts_with_the_same_outputs(whitened: Bundle) -> None:
     for name, part in (("altitude", "altitude.onnx"), ("place", "place.onnx")):
-        about, files = whitened.manifest["networks"][name]["eight_bits"], whitened.network_files(part)
-        assert about["kept"] and files.eight_bit is not None
-        shape = OnnxNetwork(files.single, threads=1).input_shape
+        record, files = whitened.manifest["networks"][name]["eight_bits"], whitened.network_files(part)
+        assert record["kept"] and files.int8 is not None
+        shape = OnnxNetwork(files.float32, threads=1).input_shape
         inputs = np.random.default_rng(0).uniform(20, 60, (4, *map(int, shape))).astype(np.float32)
-        one, other = (load_network(file).run(inputs) for file in (files.single, files.eight_bit))
+        one, other = (load_network(file).run(inputs) for file in (files.float32, files.int8))
         cosine = (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
-        assert cosine.min() > 0.9, "even on noise, which it was never shown"
+        assert cosine.min() > 0.9, "even on noise, which it was never calibrated on"
 
 
 def test_twenty_square_kilometres_stay_under_two_hundred_megabytes(whitened: Bundle) -> None:
@@ -253,12 +254,12 @@ def test_twenty_square_kilometres_stay_under_two_hundred_megabytes(whitened: Bun
     views = 20e6 / standard.references.stride_m**2 * standard.references.headings
     dims = standard.references.whiten_dims
     weights = sum(p.numel() for p in build_encoder("resnet50-stage3").parameters())
-    wanted = {
+    bytes_of = {
         "texture": 20e6 / 0.5**2 * 0.9,  # bytes a pixel with all levels: 0.84 on the finest map we have
         "descriptors": views * dims * 2,
         "references": views * sizes["references.parquet"] / count,
         "projection": (dims + 1) * 4 * 4096,
-        "networks": (2 + 1) * weights + 3e6,  # two bytes a weight, and one in eight bits
+        "networks": (2 + 1) * weights + 3e6,  # two bytes a weight, and one in int8
     }
-    print({name: f"{size / 1e6:.0f} MB" for name, size in wanted.items()})
-    assert sum(wanted.values()) < 200e6
+    print({name: f"{size / 1e6:.0f} MB" for name, size in bytes_of.items()})
+    assert sum(bytes_of.values()) < 200e6

@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 from nadirfix.bundle import Bundle
 from nadirfix.errors import BundleError, InputError, MapError, OutputError
 from nadirfix.offline import build_bundle
-from nadirfix.offline.workdir import Work, is_built
+from nadirfix.offline.workdir import WorkDir, is_built
 from nadirfix.options.recipe import BinOptions, ReferenceOptions
 from tests.bundles import RECIPE, RECIPE_TOML, write_ground
 from tests.command import nadirfix
@@ -27,8 +27,8 @@ INPUTS = {
 OTHER = {"recipe": {"grid": {"cell_m": 50.0}}, "source": [{"files": [{"name": "a.tif", "sha256": "1" * 64}]}]}
 
 
-def begin(target: Path, inputs: dict = INPUTS, *, resume: bool = False, overwrite: bool = False) -> Work:
-    return Work.begin(target, inputs, resume=resume, overwrite=overwrite)
+def begin(target: Path, inputs: dict = INPUTS, *, resume: bool = False, overwrite: bool = False) -> WorkDir:
+    return WorkDir.begin(target, inputs, resume=resume, overwrite=overwrite)
 
 
 def test_another_map_or_recipe_is_noticed_and_named(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_overwrite_begins_anew_where_resume_does_not_fit(tmp_path: Path) -> None
     assert not begin(tmp_path / "b.nadir", OTHER, resume=True, overwrite=True).part("texture.ntx").exists()
 
 
-def test_unfinished_work_is_not_trodden_on(tmp_path: Path) -> None:
+def test_an_unfinished_build_is_not_overwritten(tmp_path: Path) -> None:
     begin(tmp_path / "b.nadir")
     with pytest.raises(OutputError) as caught:
         begin(tmp_path / "b.nadir")
@@ -56,9 +56,9 @@ def test_unfinished_work_is_not_trodden_on(tmp_path: Path) -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from nadirfix.offline.workdir import Work
-work = Work.begin(Path(sys.argv[1]), {}, resume=False, overwrite=False)
-work.part("texture.ntx").write_text("mine")
+from nadirfix.offline.workdir import WorkDir
+workdir = WorkDir.begin(Path(sys.argv[1]), {}, resume=False, overwrite=False)
+workdir.part("texture.ntx").write_text("mine")
 print("begun", flush=True)
 time.sleep(60)
 """
@@ -86,10 +86,10 @@ def test_what_is_not_a_bundle_is_never_replaced(tmp_path: Path) -> None:
 
 
 def test_half_written_files_are_swept_away(tmp_path: Path) -> None:
-    work = begin(tmp_path / "b.nadir")
-    (work.parts / ".texture.ntx.0badf00d.part").write_text("half")
+    workdir = begin(tmp_path / "b.nadir")
+    (workdir.parts / ".texture.ntx.0badf00d.part").write_text("half")
     begin(tmp_path / "b.nadir", resume=True)
-    assert list(work.parts.iterdir()) == []
+    assert list(workdir.parts.iterdir()) == []
 
 
 def test_a_finished_bundle_of_other_inputs_is_noticed(tmp_path: Path) -> None:

@@ -24,15 +24,15 @@ ROOT = Path(__file__).parents[2]
 POINTS = [
     "nadirfix.offline.workdir.atomic_file before",
     "texture 700",
-    "nadirfix.offline._texture after",
-    "nadirfix.offline._references after",
+    "nadirfix.offline.pack_map after",
+    "nadirfix.offline.sort_references after",
     "training the altitude network 2",
     "nadirfix.offline.trained_networks._export before",
     "nadirfix.offline.trained_networks._export after",
     "training the place network 1",
     "training the place network 2",
     "nadirfix.offline.trained_networks._save_prototypes after",
-    "nadirfix.offline._in_eight_bits after",
+    "nadirfix.offline.quantise_networks after",
     "describing references 64",
     "describing references 128",
     "nadirfix.offline.describe._join before",
@@ -57,18 +57,18 @@ def drive(*arguments: object) -> list[dict]:
 def test_killed_in_every_stage_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     ground = write_ground(tmp_path / "map.tif")
     assert drive(ground, tmp_path / "quiet.nadir") == [{"point": None, "status": 0, "target": True}]
-    seen = drive(ground, tmp_path / "killed.nadir", *POINTS, LAST)
-    assert [s["point"] for s in seen if s["status"] == -signal.SIGKILL] == [*POINTS, LAST]
-    assert [s["point"] for s in seen if s["target"]] == [LAST, None]
-    assert seen[-1]["status"] == 0
+    tries = drive(ground, tmp_path / "killed.nadir", *POINTS, LAST)
+    assert [s["point"] for s in tries if s["status"] == -signal.SIGKILL] == [*POINTS, LAST]
+    assert [s["point"] for s in tries if s["target"]] == [LAST, None]
+    assert tries[-1]["status"] == 0
     quiet, killed = (Bundle.check(tmp_path / f"{name}.nadir") for name in ("quiet", "killed"))
     assert killed.manifest["parts"] == quiet.manifest["parts"]
     assert (killed.path / MANIFEST).read_bytes() == (quiet.path / MANIFEST).read_bytes()
     assert sorted(p.name for p in killed.path.iterdir()) == sorted([*quiet.manifest["parts"], MANIFEST])
 
 
-#: In a build whose references are cut from sheets: between two of them, and wherever they are put together.
-SHEET_POINTS = [
+#: In a build whose references are cut from mosaics: between two of them, and wherever they are put together.
+MOSAIC_POINTS = [
     "describing references {first}",
     "describing references {third}",
     "nadirfix.offline.describe._scatter after",
@@ -77,17 +77,17 @@ SHEET_POINTS = [
 
 
 @pytest.mark.slow
-def test_killed_between_two_sheets_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+def test_killed_between_two_mosaics_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     ground = write_ground(tmp_path / "map.tif")
-    drive("--sheets", ground, tmp_path / "quiet.nadir")
+    drive("--mosaics", ground, tmp_path / "quiet.nadir")
     quiet = Bundle.check(tmp_path / "quiet.nadir")
-    sheets = quiet.manifest["described"]["sheets"]
-    assert sheets["count"] == 4 and sheets["recognised"] == 1.0
+    record = quiet.manifest["described"]["sheets"]
+    assert record["count"] == 4 and record["recognised"] == 1.0
     done = np.cumsum([int((quiet.references.heading_deg == h).sum()) for h in (0.0, 90.0, 180.0)])
-    points = [point.format(first=done[0], third=done[2]) for point in SHEET_POINTS]
-    seen = drive("--sheets", ground, tmp_path / "killed.nadir", *points)
-    assert [s["point"] for s in seen if s["status"] == -signal.SIGKILL] == points
-    assert [s["point"] for s in seen if s["target"]] == [None]
+    points = [point.format(first=done[0], third=done[2]) for point in MOSAIC_POINTS]
+    tries = drive("--mosaics", ground, tmp_path / "killed.nadir", *points)
+    assert [s["point"] for s in tries if s["status"] == -signal.SIGKILL] == points
+    assert [s["point"] for s in tries if s["target"]] == [None]
     killed = Bundle.check(tmp_path / "killed.nadir")
     assert (killed.path / MANIFEST).read_bytes() == (quiet.path / MANIFEST).read_bytes()
     assert sorted(p.name for p in killed.path.iterdir()) == sorted([*quiet.manifest["parts"], MANIFEST])

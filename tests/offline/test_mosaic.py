@@ -1,4 +1,4 @@
-"""Views cut from sheets are the views: the same ground, to the metre, in the same order."""
+"""Views cut from mosaics are the views: the same ground, to the metre, in the same order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from nadirfix.geo.angle import along_heading, from_heading
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
-from nadirfix.offline.describe import Lookout, describe_by_sheets
-from nadirfix.offline.mosaic import cut, plan_sheets, sheets_fit, write_features
+from nadirfix.offline.describe import ReferenceRenderer, describe_mosaics
+from nadirfix.offline.mosaic import mosaics_fit, plan_mosaics, pool_views, write_feature_network
 from nadirfix.offline.views import choose_views
 from nadirfix.options.recipe import NetworkOptions, ReferenceOptions
 from nadirfix.runtime import load_network
@@ -50,8 +50,8 @@ def references(texture: Texture) -> References:
 
 
 def whole(texture: Texture, references: References, row: int) -> bool:
-    place = Point(float(references.east_m[row]), float(references.north_m[row]), 32633)
-    view = View(place, CANONICAL.altitude_m, float(references.heading_deg[row]))
+    center = Point(float(references.east_m[row]), float(references.north_m[row]), 32633)
+    view = View(center, CANONICAL.altitude_m, float(references.heading_deg[row]))
     return texture.render(view, CANONICAL.camera, (32, 32)).valid_share == 1.0
 
 
@@ -102,67 +102,67 @@ def test_axes_along_a_heading_are_the_camera_s() -> None:
     assert (float(back[0][0]), float(back[1][0])) == pytest.approx((2.0, 5.0))
 
 
-def test_every_view_is_on_one_sheet_and_whole(references: References) -> None:
-    sheets = plan_sheets(references, CANONICAL, STEPS, origin_m=GRID.origin_m)
-    members = np.concatenate([sheet.members for sheet in sheets])
+def test_every_view_is_on_one_mosaic_and_whole(references: References) -> None:
+    mosaics = plan_mosaics(references, CANONICAL, STEPS, origin_m=GRID.origin_m)
+    members = np.concatenate([mosaic.members for mosaic in mosaics])
     np.testing.assert_array_equal(np.sort(members), np.arange(len(references)))
-    for sheet in sheets:
-        assert sheet.left.min() >= 1 and sheet.top.min() >= 1
-        assert (sheet.left + STEPS).max() < sheet.columns and (sheet.top + STEPS).max() < sheet.rows
-    looked_at = sum(sheet.columns * sheet.rows for sheet in sheets)
-    print(f"{len(sheets)} sheets show {looked_at / STEPS**2:.0f} views' ground for {len(references)} views")
-    assert looked_at < 0.6 * len(references) * STEPS**2
+    for mosaic in mosaics:
+        assert mosaic.left.min() >= 1 and mosaic.top.min() >= 1
+        assert (mosaic.left + STEPS).max() < mosaic.columns and (mosaic.top + STEPS).max() < mosaic.rows
+    rendered = sum(mosaic.columns * mosaic.rows for mosaic in mosaics)
+    print(f"{len(mosaics)} mosaics show {rendered / STEPS**2:.0f} views' ground for {len(references)} views")
+    assert rendered < 0.6 * len(references) * STEPS**2
 
 
-def test_a_view_cut_from_a_sheet_is_the_view_looked_at_alone(
+def test_a_view_cut_from_a_mosaic_is_the_view_rendered_alone(
     texture: Texture, references: References
 ) -> None:
-    lookout = Lookout(texture, CANONICAL, references, SIZE)
-    sheets = plan_sheets(references, CANONICAL, STEPS, origin_m=GRID.origin_m)
-    alike = []
-    for sheet in sheets:
-        seen = unit(cut(Blocks(), lookout.sheet(sheet, STEPS), sheet, STEPS, GEM))
-        for i, row in enumerate(sheet.members.tolist()):
+    renderer = ReferenceRenderer(texture, CANONICAL, references, SIZE)
+    mosaics = plan_mosaics(references, CANONICAL, STEPS, origin_m=GRID.origin_m)
+    similarities = []
+    for mosaic in mosaics:
+        cut = unit(pool_views(Blocks(), renderer.mosaic(mosaic, STEPS), mosaic, STEPS, GEM))
+        for i, row in enumerate(mosaic.members.tolist()):
             if whole(texture, references, row):  # beyond the map's edge each is filled with a mean of its own
-                wanted = unit(pooled(Blocks().run(lookout.picture(row)[None])))[0]
-                alike.append(float(seen[i] @ wanted))
-    print(f"{len(alike)} views, cosine at worst {min(alike):.6f}")
-    assert len(alike) > 50 and min(alike) > 0.9995
+                wanted = unit(pooled(Blocks().run(renderer.picture(row)[None])))[0]
+                similarities.append(float(cut[i] @ wanted))
+    print(f"{len(similarities)} views, cosine at worst {min(similarities):.6f}")
+    assert len(similarities) > 50 and min(similarities) > 0.9995
 
 
-def test_all_sheets_together_are_all_references_and_survive_a_stop(
+def test_all_mosaics_together_are_all_references_and_survive_a_stop(
     texture: Texture, references: References, tmp_path: Path
 ) -> None:
-    lookout = Lookout(texture, CANONICAL, references, SIZE)
-    sheets = plan_sheets(references, CANONICAL, STEPS, origin_m=GRID.origin_m)
-    told: list[int] = []
+    renderer = ReferenceRenderer(texture, CANONICAL, references, SIZE)
+    mosaics = plan_mosaics(references, CANONICAL, STEPS, origin_m=GRID.origin_m)
+    stops: list[int] = []
 
-    def look(sheet):
-        return cut(Blocks(), lookout.sheet(sheet, STEPS), sheet, STEPS, GEM)
+    def embed(mosaic):
+        return pool_views(Blocks(), renderer.mosaic(mosaic, STEPS), mosaic, STEPS, GEM)
 
     def stop(_stage: str, done: int, _total: int) -> None:
-        told.append(done)
-        if len(told) == 2:
+        stops.append(done)
+        if len(stops) == 2:
             raise KeyboardInterrupt
 
-    settings = {"folder": tmp_path / "sheets"}
+    settings = {"folder": tmp_path / "mosaics"}
     with pytest.raises(KeyboardInterrupt):
-        describe_by_sheets(lookout, look, sheets, tmp_path / "a.npy", progress=stop, **settings)
-    kept = len(list((tmp_path / "sheets").iterdir()))
-    asked: list[int] = []
-    describe_by_sheets(
-        lookout,
-        lambda s: (asked.append(1), look(s))[1],
-        sheets,
+        describe_mosaics(renderer, embed, mosaics, tmp_path / "a.npy", progress=stop, **settings)
+    kept = len(list((tmp_path / "mosaics").iterdir()))
+    runs: list[int] = []
+    describe_mosaics(
+        renderer,
+        lambda s: (runs.append(1), embed(s))[1],
+        mosaics,
         tmp_path / "a.npy",
         progress=quiet,
         **settings,
     )
-    assert len(asked) == len(sheets) - kept < len(sheets)
+    assert len(runs) == len(mosaics) - kept < len(mosaics)
     array = np.load(tmp_path / "a.npy")
     assert array.dtype == np.float16 and len(array) == len(references)
     row = len(references) // 2
-    wanted = unit(pooled(Blocks().run(lookout.picture(row)[None])))[0]
+    wanted = unit(pooled(Blocks().run(renderer.picture(row)[None])))[0]
     assert float(array[row].astype(np.float32) @ wanted) > 0.999
 
 
@@ -171,12 +171,12 @@ def test_all_sheets_together_are_all_references_and_survive_a_stop(
     [({}, True), ({"aggregator": "mixvpr"}, False), ({"width_px": 60}, False)],
 )
 def test_only_a_network_that_pools_by_parts_can_be_cut(changed: dict, fits: bool) -> None:
-    assert sheets_fit(dataclasses.replace(GEM, **changed), STEPS) is fits
-    assert not sheets_fit(GEM, 0)
+    assert mosaics_fit(dataclasses.replace(GEM, **changed), STEPS) is fits
+    assert not mosaics_fit(GEM, 0)
 
 
 def test_the_features_of_a_network_are_what_it_pools(tmp_path: Path) -> None:
-    """The network cut before its means, then the means written out: what the whole network says."""
+    """The network cut before its means, then the means written out: the whole network's output."""
     pytest.importorskip("torch")
     from nadirfix.train.export import export_network
     from nadirfix.train.models.embedder import Embedder
@@ -184,8 +184,10 @@ def test_the_features_of_a_network_are_what_it_pools(tmp_path: Path) -> None:
 
     encoder, record = load_encoder(GEM)
     export_network(Embedder(encoder, GEM, record), tmp_path / "n.onnx", input_shape=(3, 64, 64))
-    assert write_features(tmp_path / "n.onnx", tmp_path / "f.onnx")
-    assert not write_features(tmp_path / "f.onnx", tmp_path / "g.onnx"), "there is nothing left to cut off"
+    assert write_feature_network(tmp_path / "n.onnx", tmp_path / "f.onnx")
+    assert not write_feature_network(tmp_path / "f.onnx", tmp_path / "g.onnx"), (
+        "there is nothing left to cut off"
+    )
     pictures = np.random.default_rng(2).uniform(0, 255, (2, 3, 64, 64)).astype(np.float32)
     wanted = load_network(tmp_path / "n.onnx").run(pictures)
     features = load_network(tmp_path / "f.onnx").run(pictures)

@@ -1,19 +1,19 @@
-"""Networks in eight bits say what they said before, or are left out."""
+"""Networks quantised to int8 keep their outputs, or are left out."""
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
 
-import nadirfix.bundle.quantise as quantising
 import numpy as np
 import pytest
 
 from nadirfix.errors import InputError
-from nadirfix.offline.quantise import _quantised, _Spared, quantise
+from nadirfix.offline import quantise as quantising
+from nadirfix.offline.quantise import _Exclusion, _quantised, quantise
 from nadirfix.options.recipe import RECIPES, QuantiseOptions
 from nadirfix.runtime import load_network
-from nadirfix.runtime.benchmark import likeness
+from nadirfix.runtime.benchmark import cosine_similarity
 from nadirfix.runtime.packaged import shipped_network
 
 pytest.importorskip("onnx")
@@ -43,68 +43,68 @@ def pictures() -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def narrow(place: Path, pictures: np.ndarray, tmp_path_factory: pytest.TempPathFactory):
-    target = tmp_path_factory.mktemp("narrow") / "place.int8.onnx"
+def int8(place: Path, pictures: np.ndarray, tmp_path_factory: pytest.TempPathFactory):
+    target = tmp_path_factory.mktemp("int8") / "place.int8.onnx"
     return target, quantise(place, target, pictures, QuantiseOptions())
 
 
-def test_eight_bits_describe_pictures_as_single_precision_does(place, pictures, narrow) -> None:
-    target, about = narrow
-    assert about["kept"]
-    wanted, said = load_network(place).run(pictures), load_network(target).run(pictures)
-    cosine = (wanted * said).sum(1) / np.linalg.norm(wanted, axis=1) / np.linalg.norm(said, axis=1)
+def test_int8_describes_pictures_as_float32_does(place, pictures, int8) -> None:
+    target, record = int8
+    assert record["kept"]
+    expected, outputs = load_network(place).run(pictures), load_network(target).run(pictures)
+    cosine = (expected * outputs).sum(1) / np.linalg.norm(expected, axis=1) / np.linalg.norm(outputs, axis=1)
     assert np.percentile(cosine, 5) >= 0.98
-    apart = wanted / np.linalg.norm(wanted, axis=1, keepdims=True)
-    nearest = np.argmax(said @ apart.T, axis=1)
-    assert np.array_equal(nearest, np.arange(len(pictures))), "each picture is still most like itself"
+    units = expected / np.linalg.norm(expected, axis=1, keepdims=True)
+    nearest = np.argmax(outputs @ units.T, axis=1)
+    assert np.array_equal(nearest, np.arange(len(pictures))), "each picture is still most similar to itself"
 
 
-def test_it_really_is_eight_bits(place, narrow) -> None:
+def test_it_really_is_int8(place, int8) -> None:
     import onnx
 
-    kinds = {node.op_type for node in onnx.load(narrow[0]).graph.node}
+    kinds = {node.op_type for node in onnx.load(int8[0]).graph.node}
     assert {"QuantizeLinear", "DequantizeLinear"} <= kinds
-    scales = [i for i in onnx.load(narrow[0]).graph.initializer if i.name.endswith("_scale")]
+    scales = [i for i in onnx.load(int8[0]).graph.initializer if i.name.endswith("_scale")]
     assert any(np.prod(s.dims) > 1 for s in scales), "weights have a scale for every channel"
 
 
-def test_the_same_network_becomes_the_same_bytes(place, pictures, narrow, tmp_path: Path) -> None:
+def test_the_same_network_becomes_the_same_bytes(place, pictures, int8, tmp_path: Path) -> None:
     quantise(place, tmp_path / "again.onnx", pictures, QuantiseOptions())
-    assert (tmp_path / "again.onnx").read_bytes() == narrow[0].read_bytes()
+    assert (tmp_path / "again.onnx").read_bytes() == int8[0].read_bytes()
 
 
-def test_a_network_that_would_say_something_else_is_left_out(place, pictures, tmp_path: Path) -> None:
+def test_a_network_with_other_outputs_is_left_out(place, pictures, tmp_path: Path) -> None:
     demanding = dataclasses.replace(QuantiseOptions(), likeness=1.0)
-    about = quantise(place, tmp_path / "place.int8.onnx", pictures[:6], demanding)
-    assert not about["kept"]
-    assert about["single_precision"] == "the first half, products, channels apart", "all was tried"
+    record = quantise(place, tmp_path / "place.int8.onnx", pictures[:6], demanding)
+    assert not record["kept"]
+    assert record["single_precision"] == "the first half, products, channels apart", "all was tried"
     assert not (tmp_path / "place.int8.onnx").exists()
 
 
-def test_likeness_is_the_cosine_most_pairs_reach() -> None:
+def test_similarity_is_the_cosine_most_pairs_reach() -> None:
     angles = np.radians(np.linspace(0, 60, 101))
-    wanted = np.tile([1.0, 0.0], (101, 1)).astype(np.float32)
-    said = (3 * np.stack([np.cos(angles), np.sin(angles)], axis=1)).astype(np.float32)
-    assert likeness(said, wanted) == pytest.approx(np.cos(np.radians(57)), abs=1e-4)
-    assert likeness(said[:5], wanted) == -1
-    assert likeness(np.full_like(said, np.nan), wanted) == -1
+    expected = np.tile([1.0, 0.0], (101, 1)).astype(np.float32)
+    outputs = (3 * np.stack([np.cos(angles), np.sin(angles)], axis=1)).astype(np.float32)
+    assert cosine_similarity(outputs, expected) == pytest.approx(np.cos(np.radians(57)), abs=1e-4)
+    assert cosine_similarity(outputs[:5], expected) == -1
+    assert cosine_similarity(np.full_like(outputs, np.nan), expected) == -1
 
 
 @pytest.mark.parametrize(
     "wrong", [{"views": -1}, {"likeness": 0.0}, {"likeness": 1.01}, {"likeness": float("nan")}]
 )
-def test_options_nothing_can_be_put_into_eight_bits_with_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(InputError, match="eight bits"):
+def test_options_nothing_can_be_quantised_with_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="quantised to int8"):
         QuantiseOptions(**wrong)
 
 
 @pytest.fixture(scope="module")
 def both(place, pictures, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
-    """The network in eight bits, coarse and finer."""
+    """The network in int8, coarse and finer."""
     folder, made = tmp_path_factory.mktemp("both"), {}
     for finer in (False, True):
         made[finer] = folder / f"{finer}.onnx"
-        _quantised(place, made[finer], pictures[:8], _Spared("none", (), finer))
+        _quantised(place, made[finer], pictures[:8], _Exclusion("none", (), finer))
     return made
 
 
@@ -114,25 +114,25 @@ def test_usual_ranges_are_finer_than_full_ones(both: dict[bool, Path]) -> None:
 
     steps = {}
     for finer, path in both.items():
-        held = {i.name: to_array(i) for i in onnx.load(path).graph.initializer}
-        steps[finer] = {k: float(v) for k, v in held.items() if k.endswith("_scale") and v.size == 1}
+        tensors = {i.name: to_array(i) for i in onnx.load(path).graph.initializer}
+        steps[finer] = {k: float(v) for k, v in tensors.items() if k.endswith("_scale") and v.size == 1}
     ratio = np.array([steps[True][name] / steps[False][name] for name in steps[True]])
     assert len(ratio) < len(steps[False]), "what layers give out is not rounded"
     assert np.mean(ratio < 0.98) > 0.25, "a third or so are numbers between convolutions"
     assert ratio.max() < 1.2, "what follows a layer that was cut off may range a little farther"
 
 
-def test_what_a_finer_network_says_is_not_rounded(both: dict[bool, Path], place, pictures) -> None:
-    wanted = load_network(place).run(pictures[8:])
-    said = {finer: load_network(path).run(pictures[8:]) for finer, path in both.items()}
-    values = {finer: len(np.unique(np.abs(rows).round(7))) for finer, rows in said.items()}
+def test_the_outputs_of_a_finer_network_are_not_rounded(both: dict[bool, Path], place, pictures) -> None:
+    expected = load_network(place).run(pictures[8:])
+    outputs = {finer: load_network(path).run(pictures[8:]) for finer, path in both.items()}
+    values = {finer: len(np.unique(np.abs(rows).round(7))) for finer, rows in outputs.items()}
     assert values[True] > 2 * values[False]
-    assert likeness(said[True], wanted) > likeness(said[False], wanted)
+    assert cosine_similarity(outputs[True], expected) > cosine_similarity(outputs[False], expected)
 
 
-def test_classes_begin_with_the_finer_form(place, pictures, tmp_path: Path) -> None:
-    about = quantise(place, tmp_path / "scores.onnx", pictures, QuantiseOptions(), scores=True)
-    assert about["kept"] and about["single_precision"].endswith("finer")
+def test_scores_begin_with_the_finer_quantisation(place, pictures, tmp_path: Path) -> None:
+    record = quantise(place, tmp_path / "scores.onnx", pictures, QuantiseOptions(), scores=True)
+    assert record["kept"] and record["single_precision"].endswith("finer")
 
 
 @pytest.mark.parametrize("passes", [1, 2])
@@ -142,13 +142,13 @@ def test_ranges_of_products_are_measured_only_where_some_are_left(
     import onnx
 
     measured: list[tuple[str, ...]] = []
-    plain = quantising._narrowed
+    original = quantising._quantise_kinds
     monkeypatch.setattr(
-        quantising, "_narrowed", lambda *a, **k: measured.append(k["kinds"]) or plain(*a, **k)
+        quantising, "_quantise_kinds", lambda *a, **k: measured.append(k["kinds"]) or original(*a, **k)
     )
     products = tuple(n.name for n in onnx.load(place).graph.node if n.op_type in ("MatMul", "Gemm"))
     assert products
-    target = tmp_path / "narrow.onnx"
-    _quantised(place, target, pictures[:2], _Spared("some", products if passes == 1 else (), False))
+    target = tmp_path / "int8.onnx"
+    _quantised(place, target, pictures[:2], _Exclusion("some", products if passes == 1 else (), False))
     assert len(measured) == passes
     assert "QuantizeLinear" in {n.op_type for n in onnx.load(target).graph.node}

@@ -41,8 +41,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 def test_it_is_too_small_for_examples_and_builds_all_the_same(small: Bundle) -> None:
     with pytest.raises(MapError):
         altitude_examples(small, RECIPE)
-    told = small.manifest["networks"]["altitude"]["eight_bits"]
-    assert told["kept"] is False and "fits on the map" in told["why"]
+    record = small.manifest["networks"]["altitude"]["eight_bits"]
+    assert record["kept"] is False and "fits on the map" in record["why"]
     assert small.altitude_classes is not None
 
 
@@ -58,8 +58,8 @@ def test_many_photos_are_placed_on_it(
     photos = [tmp_path / f"{i}.png" for i in range(3)]
     for photo in photos:
         Image.fromarray(pixels).save(photo)
-    asked = placing.Asked(photos=[str(photo) for photo in photos], bundle=small.path)
-    assert placing.place_photos(asked) == 0
-    heard = capsys.readouterr()
-    assert [json.loads(line)["photo"] for line in heard.out.splitlines()] == asked.photos
-    assert "not measured: no view from any altitude fits on the map" in " ".join(heard.err.split())
+    arguments = placing.LocateArguments(photos=[str(photo) for photo in photos], bundle=small.path)
+    assert placing.locate_photos(arguments) == 0
+    output = capsys.readouterr()
+    assert [json.loads(line)["photo"] for line in output.out.splitlines()] == arguments.photos
+    assert "not measured: no view from any altitude fits on the map" in " ".join(output.err.split())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +14,9 @@ from nadirfix.types import Point, View
 from tests.bundles import GROUND, photo_of, write_ground
 
 torch = pytest.importorskip("torch")
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from plain import Straightforward  # noqa: E402
-from speed import built_with, halved  # noqa: E402
-
+from bench.lib.baseline import Straightforward  # noqa: E402
+from bench.lib.compared_networks import built_with, halved  # noqa: E402
 from nadirfix.train.models.altitude import build_altitude_network  # noqa: E402
 from nadirfix.train.models.place import build_place_network  # noqa: E402
 
@@ -45,7 +42,7 @@ def views() -> list[View]:
 
 
 @pytest.fixture(
-    scope="module", params=["untrained_bundle", "sheets_bundle"], ids=["three cells", "all cells"]
+    scope="module", params=["untrained_bundle", "mosaic_bundle"], ids=["three cells", "all cells"]
 )
 def bundle(request: pytest.FixtureRequest) -> Bundle:
     return Bundle.load(request.getfixturevalue(request.param))

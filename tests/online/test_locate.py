@@ -31,7 +31,7 @@ from nadirfix.geo.geomap import GeoMap
 from nadirfix.online import locate
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.recipe import SHIPPED_ALTITUDE, SHIPPED_PLACE, ships
-from nadirfix.photo_list import read_manifest
+from nadirfix.photo_list import read_photo_list
 from nadirfix.types import Fix, Point, View
 from tests.command import PROGRAM, nadirfix
 
@@ -350,7 +350,7 @@ sys.exit(code)
 """
 
 
-#: As if they were not installed: a library that looks for another in passing finds nothing.
+#: As if they were not installed: a library that expected_runs for another in passing finds nothing.
 BLOCK = """
 class NotInstalled:
     def find_spec(name, path=None, target=None):
@@ -424,7 +424,7 @@ def test_locating_in_a_fresh_core_environment(
     assert [untimed(line) for line in told[:2]] == [untimed(answers[0])] * 2
     assert len(told) == (3 if ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE) else 2)
     assert all(set(line) == set(answers[0]) for line in told)
-    truth = read_manifest(tiny_photos / "manifest.csv")[0]
+    truth = read_photo_list(tiny_photos / "manifest.csv")[0]
     for line in told[2:]:
         place = Point(line["easting_m"], line["northing_m"], line["epsg"])
         print(f"standard: {place.distance_m(truth.point):.1f} m off, {line['altitude_m']:.0f} m high")
@@ -437,10 +437,8 @@ def test_locating_in_a_fresh_core_environment(
 def test_the_whole_frame_may_vote(
     tiny_bundle: Path, photos: list[Path], altitude_m: float | None, sigma_m: float | None
 ) -> None:
-    from nadirfix.options.voting import VoteOptions
-
     bundle = Bundle.load(tiny_bundle)
-    options = LocateOptions(votes=VoteOptions())
+    options = LocateOptions(whole_frame=True)
     known = {"altitude_m": altitude_m, "altitude_sigma_m": sigma_m}
     fix = locate(photos[0], bundle=bundle, options=options, **known)
     assert fix.status == "fix" and "votes" in fix.timings_ms
@@ -461,31 +459,31 @@ def test_networks_are_chosen_by_how_many_pictures_they_will_see(
 
     asked: dict[str, int | None] = {}
 
-    def load(files, *, looks: int | None = None, **_more: object) -> None:
-        asked[files.single.name] = looks
+    def load(files, *, expected_runs: int | None = None, **_more: object) -> None:
+        asked[files.float32.name] = expected_runs
 
     monkeypatch.setattr(opened, "load_fastest", load)
-    monkeypatch.setattr(opened, "remembered_way", load)
+    monkeypatch.setattr(opened, "remembered_backend", load)
     monkeypatch.setattr(Bundle, "matcher_name", "xfeat")
     for photos in (3, None):
         bundle = Bundle.load(tiny_bundle, photos=photos)
         _ = bundle.altitude_network, bundle.place_network, bundle._matcher_network
-        looks = [asked[name] for name in (parts.ALTITUDE, parts.PLACE, parts.MATCHER)]
+        expected_runs = [asked[name] for name in (parts.ALTITUDE, parts.PLACE, parts.MATCHER)]
         if photos is None:
-            assert looks == [None, None, None], "nobody knows: the fastest in the long run"
+            assert expected_runs == [None, None, None], "nobody knows: the fastest in the long run"
         else:
-            assert looks[0] == 3 and all(count is not None and count > 3 for count in looks[1:])
+            assert expected_runs[0] == 3 and all(
+                count is not None and count > 3 for count in expected_runs[1:]
+            )
 
 
 def test_the_whole_frame_answers_where_a_network_never_saw_the_map(
     tiny_bundle: Path, photos: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A described bundle without a matcher; as published, and the nearest alone, only when asked for."""
-    from nadirfix.options.voting import VoteOptions
-
     bundle = Bundle.load(tiny_bundle)
     plain = locate(photos[0], bundle=bundle, options=LocateOptions(cells=0))  # as where nothing was trained
-    voted = locate(photos[0], bundle=bundle, options=LocateOptions(votes=VoteOptions()))
+    voted = locate(photos[0], bundle=bundle, options=LocateOptions(whole_frame=True))
     monkeypatch.setattr(Bundle, "described", True)
     assert locate(photos[0], bundle=bundle).position == voted.position != plain.position
     published = locate(photos[0], bundle=bundle, options=LocateOptions(whole_frame=False))

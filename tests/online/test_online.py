@@ -19,7 +19,7 @@ from nadirfix.image.crop import Canonical, canonical_crop
 from nadirfix.online import locate
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.recipe import RECIPES
-from nadirfix.retrieval.cells import CellVoter
+from nadirfix.retrieval.cells import CellClassifier
 from nadirfix.retrieval.index import ReferenceIndex
 from tests.photos import corners, encoded, exif, jpeg, rational
 
@@ -31,14 +31,14 @@ STAGES = ["decode", "altitude", "crop", "embed", "classify", "retrieve", "fuse",
 
 
 @dataclass
-class Says:
-    """A network that always gives the same answer and remembers what it was shown."""
+class FixedNetwork:
+    """A network that always gives the same output and keeps its inputs."""
 
     answer: np.ndarray
-    shown: list[np.ndarray] = field(default_factory=list)
+    inputs: list[np.ndarray] = field(default_factory=list)
 
     def run(self, inputs: np.ndarray) -> np.ndarray:
-        self.shown.append(inputs)
+        self.inputs.append(inputs)
         return np.tile(self.answer, (len(inputs), 1)).astype(np.float32)
 
 
@@ -65,12 +65,12 @@ class Fake:
         self.canonical = Canonical(recipe.camera, 125.0)
         self.order = ClassOrder.from_cells(Grid(100.0, 1), [(c, 0) for c in range(4)])
         directions = np.eye(4)
-        self.voter = CellVoter([directions], self.order, recipe.head)
+        self.cell_classifier = CellClassifier([directions], self.order, recipe.head)
         self.manifest, self.projection = {"networks": {"place": {"training": None}}}, None
-        self.described, self.matcher_name, self.place_slack = False, None, 0.0
+        self.described, self.matcher_name, self.similarity_tolerance = False, None, 0.0
         self.altitude_classes = None
-        self.altitude_network = Says(np.eye(len(self.bins))[altitude_class])
-        self.place_network = Says(3 * directions[class_of] + 0.1)
+        self.altitude_network = FixedNetwork(np.eye(len(self.bins))[altitude_class])
+        self.place_network = FixedNetwork(3 * directions[class_of] + 0.1)
         label = np.repeat(np.arange(4), SIZES)
         row = np.arange(len(label))
         self.references = Places(
@@ -83,8 +83,9 @@ class Fake:
         unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         self.index = ReferenceIndex(unit.astype(np.float16), np.concatenate([[0], np.cumsum(SIZES)]))
 
-    def matcher(self, options: Any) -> None:
-        """Nothing to hold photos against the map with."""
+    @property
+    def reference_count(self) -> int:
+        return sum(SIZES)
 
 
 def photo(width_px: int = 512, height_px: int = 384, focal_35mm: float | None = None) -> bytes:
@@ -182,7 +183,7 @@ def test_another_lens_changes_the_altitude_and_not_the_crop(ratio: float) -> Non
     assert fix.altitude.centers_m[4] == pytest.approx(fix.altitude_m)
     plain = Fake(altitude_class=4)
     locate(photo(), bundle=plain)
-    np.testing.assert_allclose(bundle.place_network.shown[0], plain.place_network.shown[0], atol=1e-3)
+    np.testing.assert_allclose(bundle.place_network.inputs[0], plain.place_network.inputs[0], atol=1e-3)
 
 
 def test_altitude_given_is_believed_and_the_network_not_asked() -> None:
@@ -190,7 +191,7 @@ def test_altitude_given_is_believed_and_the_network_not_asked() -> None:
     fix = locate(photo(), bundle=bundle, altitude_m=250.0)
     assert (fix.altitude_m, fix.altitude) == (250.0, None)
     assert fix.gsd_m == pytest.approx(250.0 / 300.0)
-    assert not bundle.altitude_network.shown
+    assert not bundle.altitude_network.inputs
     assert list(fix.timings_ms) == STAGES
 
 
@@ -198,7 +199,7 @@ def test_altitude_given_and_estimated_alike_give_the_same_crop() -> None:
     one, other = Fake(altitude_class=4), Fake()
     locate(photo(), bundle=one)
     locate(photo(), bundle=other, altitude_m=325.0)
-    np.testing.assert_array_equal(one.place_network.shown[0], other.place_network.shown[0])
+    np.testing.assert_array_equal(one.place_network.inputs[0], other.place_network.inputs[0])
 
 
 @pytest.mark.parametrize("altitude_m", [0.0, -5.0, np.nan, np.inf])
@@ -223,8 +224,8 @@ def test_without_crop_the_whole_photo_is_shown_and_no_altitude_claimed() -> None
     bundle = Fake()
     fix = locate(photo(), bundle=bundle, options=LocateOptions(crop=False))
     assert (fix.altitude_m, fix.gsd_m, fix.footprint_m) == (None, None, None)
-    assert not bundle.altitude_network.shown
-    shown = bundle.place_network.shown[0][0]
+    assert not bundle.altitude_network.inputs
+    shown = bundle.place_network.inputs[0][0]
     assert shown.shape == (3, 112, 112)
     assert shown[:, 5, 5].tolist() == pytest.approx([255, 0, 0], abs=8)  # the corners are still there
     assert shown[:, -5, -5].tolist() == pytest.approx([255, 255, 255], abs=8)
@@ -243,7 +244,7 @@ def test_the_photo_comes_to_scale_as_the_recipe_says(enlarge: Any) -> None:
         for way in ("mean", "cubic")
     }
     other = "mean" if enlarge == "cubic" else "cubic"
-    shown = np.moveaxis(bundle.place_network.shown[0][0], 0, -1)
+    shown = np.moveaxis(bundle.place_network.inputs[0][0], 0, -1)
     np.testing.assert_allclose(shown, crop[enlarge], atol=1e-3)
     assert np.abs(shown - crop[other]).mean() > 1
 
@@ -255,7 +256,7 @@ def noise(width_px: int, height_px: int) -> np.ndarray:
 def test_networks_are_shown_what_they_were_made_for() -> None:
     bundle = Fake()
     locate(photo(), bundle=bundle)
-    spectrum, picture = bundle.altitude_network.shown[0], bundle.place_network.shown[0]
+    spectrum, picture = bundle.altitude_network.inputs[0], bundle.place_network.inputs[0]
     assert (spectrum.shape, spectrum.dtype) == ((1, 3, 168, 224), np.float32)
     assert (picture.shape, picture.dtype) == ((1, 3, 112, 112), np.float32)
     assert 0 <= picture.min() <= picture.max() <= 255
@@ -265,7 +266,7 @@ def test_a_network_for_pixels_is_shown_pixels() -> None:
     plain = replace(RECIPE, altitude_network=replace(RECIPE.altitude_network, input="pixels"))
     bundle = Fake(recipe=plain)
     locate(photo(), bundle=bundle)
-    shown = bundle.altitude_network.shown[0][0]
+    shown = bundle.altitude_network.inputs[0][0]
     assert shown[:, 5, 5].tolist() == pytest.approx([255, 0, 0], abs=8)
 
 

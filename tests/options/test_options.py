@@ -11,7 +11,7 @@ import pytest
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.options.recipe import RECIPES, Recipe, load_recipe
-from nadirfix.options.verify import TrustOptions, VerifyOptions
+from nadirfix.options.verify import CalibrationOptions, MatchOptions, SearchOptions
 from nadirfix.options.voting import VoteOptions
 
 
@@ -43,7 +43,7 @@ def test_our_own_recipes_do_not_enlarge(name: str) -> None:
     assert RECIPES[name].enlarge == "mean"
 
 
-def test_the_way_to_enlarge_can_be_chosen_in_a_recipe_file(tmp_path: Path) -> None:
+def test_how_to_enlarge_can_be_chosen_in_a_recipe_file(tmp_path: Path) -> None:
     assert recipe(tmp_path, 'base = "tiny"\nenlarge = "cubic"\n').enlarge == "cubic"
 
 
@@ -91,10 +91,10 @@ def test_settings_are_frozen() -> None:
 
 
 #: Numbers that may well be infinite: what they end then never ends, as somebody may want it.
-ENDLESS = {"beyond_doubt", "sure"}
+ENDLESS = {"beyond_doubt", "consensus"}
 
 
-@pytest.mark.parametrize("kind", [TrustOptions, VerifyOptions, VoteOptions])
+@pytest.mark.parametrize("kind", [CalibrationOptions, MatchOptions, SearchOptions, VoteOptions])
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -2.0])
 def test_no_number_of_verification_may_be_none(kind: type, wrong: float) -> None:
     """Whatever field is added later is held to it as well."""
@@ -119,21 +119,20 @@ def refused(kind: type, **wrong: float) -> None:
 @pytest.mark.parametrize(
     ("kind", "wrong"),
     [
-        (TrustOptions, {"grid_rows": 0}),
-        (TrustOptions, {"inflate": 0.0}),
-        (TrustOptions, {"confidence_slope": 0.0}),
-        (TrustOptions, {"confidence_middle": math.nan}),
-        (VerifyOptions, {"width_px": 0}),
-        (VerifyOptions, {"width_step_px": 0}),
-        (VerifyOptions, {"reach_m": 0.0}),
-        (VerifyOptions, {"inlier_px": 0.0}),
-        (VerifyOptions, {"tilt_sigma_deg": 0.0}),
-        (VerifyOptions, {"blocks": 0}),
-        (VerifyOptions, {"abreast": 0}),
-        (VerifyOptions, {"max_scale": 0.9}),
-        (VerifyOptions, {"min_confidence": 1.1}),
-        (VerifyOptions, {"valid_share": 25.0}),
-        (VoteOptions, {"place_m": 0.0}),
+        (CalibrationOptions, {"grid_rows": 0}),
+        (CalibrationOptions, {"inflate": 0.0}),
+        (CalibrationOptions, {"confidence_slope": 0.0}),
+        (CalibrationOptions, {"confidence_middle": math.nan}),
+        (CalibrationOptions, {"uncovered": -0.1}),
+        (MatchOptions, {"width_px": 0}),
+        (MatchOptions, {"reach_m": 0.0}),
+        (MatchOptions, {"inlier_px": 0.0}),
+        (MatchOptions, {"tilt_sigma_deg": 0.0}),
+        (SearchOptions, {"batch_size": 0}),
+        (SearchOptions, {"alias_share": 1.1}),
+        (SearchOptions, {"beyond_doubt": 0.0}),
+        (SearchOptions, {"min_confidence": 1.1}),
+        (VoteOptions, {"position_m": 0.0}),
         (VoteOptions, {"scale_share": 0.0}),
         (VoteOptions, {"scale_share": 1.1}),
         (VoteOptions, {"scale": 0.0}),
@@ -144,6 +143,6 @@ def test_a_width_of_nothing_is_refused(kind: type, wrong: dict[str, float]) -> N
 
 
 def test_what_switches_a_step_off_is_an_option_like_any_other() -> None:
-    VerifyOptions(middle=0, ladder=0, whole=0, rivals=0, told=0, beyond_doubt=math.inf)
-    VoteOptions(sure=math.inf, looks=0, kin=0.0)
-    TrustOptions(bare=0.0, floor_m=0.0)
+    SearchOptions(middle=0, altitude_sweep=0, whole_frame=0, competing=0, reported=0, beyond_doubt=math.inf)
+    VoteOptions(consensus=math.inf, extra_altitudes=0, affinity=0.0)
+    CalibrationOptions(uncovered=0.0, floor_m=0.0)

@@ -33,8 +33,8 @@ def photo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bundle(sift: Detector) -> SimpleNamespace:
-    known = {"texture": place(), "camera": CAMERA, "canonical": Canonical(CAMERA, 110.0)}
-    return SimpleNamespace(**known, matcher=lambda options: sift)
+    fields = {"texture": place(), "camera": CAMERA, "canonical": Canonical(CAMERA, 110.0)}
+    return SimpleNamespace(**fields, keypoint_detector=lambda options: sift)
 
 
 def fix_at(view: View, **more: object) -> Fix:
@@ -61,11 +61,11 @@ def test_the_photo_goes_on_in_the_map_at_the_right_place_only(photo: Path, bundl
     off_by = []
     for east_m in (0.0, 12.0):
         view = replace(TRUE, center=TRUE.center.moved(east_m, 0.0))
-        shown = draped(explanation(photo, fix_at(view), bundle=bundle, camera=CAMERA, options=options))
+        canvas = draped(explanation(photo, fix_at(view), bundle=bundle, camera=CAMERA, options=options))
         wide_m, high_m = CAMERA.footprint_m(view.altitude_m)
         gsd_m = 1.15 * float(np.hypot(wide_m, high_m)) / PANEL_PX[1]
-        seen = place().render(View(view.center, 1000.0 * gsd_m), PANEL).pixels
-        off_by.append(float(np.abs(shown - seen)[150:420, 250:510].mean()))
+        rendered = place().render(View(view.center, 1000.0 * gsd_m), PANEL).pixels
+        off_by.append(float(np.abs(canvas - rendered)[150:420, 250:510].mean()))
     assert off_by[1] > 2 * max(off_by[0], 1.0)
 
 

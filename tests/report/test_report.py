@@ -43,7 +43,7 @@ def made_up(folder: Path, count: int = 30, seed: int = 0) -> Content:
         records.append(_record(rng, name))
     records[1] = failed(photo="photos/000001.jpg")
     columns = {"estimated": records, "whole": records[::-1], "true": records}
-    told = metrics(records, peak_rss_mb=321.0) | {"comparison": compared(columns)}
+    summary = metrics(records, peak_rss_mb=321.0) | {"comparison": compared(columns)}
     card = BundleCard(
         name="made-up.nadir",
         texture=texture,
@@ -51,7 +51,7 @@ def made_up(folder: Path, count: int = 30, seed: int = 0) -> Content:
         edges_m=list(range(100, 701, 50)),
         facts=[("bundle", "made-up.nadir"), ("map", "a test")],
     )
-    return Content(title="Made up", columns=columns, metrics=told, bundle=card, queries=photos)
+    return Content(title="Made up", columns=columns, metrics=summary, bundle=card, queries=photos)
 
 
 def _record(rng: np.random.Generator, name: str):
@@ -60,8 +60,8 @@ def _record(rng: np.random.Generator, name: str):
     found = [tuple(o) for o in rng.normal(0, 80, (10, 2))]
     altitude_m = rng.uniform(100, 700)
     return record(
-        offset, truth=truth, found=found, altitude_m=altitude_m, estimate_m=altitude_m + rng.normal(0, 40),
-        photo=name, total_ms=rng.uniform(20, 80),
+        offset, truth=truth, candidates_m=found, altitude_m=altitude_m,
+        estimate_m=altitude_m + rng.normal(0, 40), photo=name, total_ms=rng.uniform(20, 80),
     )  # fmt: skip
 
 
@@ -77,14 +77,14 @@ class Links(HTMLParser):
         super().__init__()
         self.found: list[str] = []
         self.tags: list[str] = []
-        self.without_words: list[str] = []
+        self.without_alt: list[str] = []
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
         self.tags.append(tag)
         self.found += [given[k] for k in ("src", "href", "xlink:href", "data", "action") if given.get(k)]
         if tag == "img" and not given.get("alt"):
-            self.without_words.append(tag)
+            self.without_alt.append(tag)
 
 
 def parsed(page: str) -> Links:
@@ -105,9 +105,9 @@ def test_no_scripts_even_from_names(page):
     assert "&lt;script&gt;" in page
 
 
-def test_every_picture_has_words(page):
+def test_every_picture_has_a_description(page):
     links = parsed(page)
-    assert links.without_words == []
+    assert links.without_alt == []
     assert page.count('role="img"') == 5  # the map and four plots
 
 
@@ -139,9 +139,9 @@ def test_names_inside_the_page_are_unique(page):
 def test_all_failed_is_still_a_report(tmp_path):
     records = [failed()]
     columns = {"estimated": records, "whole": records}
-    told = metrics(records) | {"comparison": compared(columns)}
+    summary = metrics(records) | {"comparison": compared(columns)}
     few = made_up(tmp_path, count=2)
-    content = Content(title="None", columns=columns, metrics=told, bundle=few.bundle, queries={})
+    content = Content(title="None", columns=columns, metrics=summary, bundle=few.bundle, queries={})
     write_report(tmp_path / "report.html", content)
     assert "1 got no answer" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
@@ -155,8 +155,8 @@ def test_a_photo_that_is_gone_does_not_stop_the_report(tmp_path):
 
 def test_panels_show_each_photo_once(tmp_path):
     records = made_up(tmp_path).records
-    shown = [r.photo for group in choose(records).values() for r in group]
-    assert len(shown) == len(set(shown)) == 12
+    photos = [r.photo for group in choose(records).values() for r in group]
+    assert len(photos) == len(set(photos)) == 12
 
 
 @pytest.mark.parametrize(("truth_m", "found_m"), [(150.0, 225.0), (90.0, 125.0), (699.9, 800.0)])

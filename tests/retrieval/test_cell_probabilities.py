@@ -7,7 +7,7 @@ import pytest
 
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.options.recipe import HeadOptions
-from nadirfix.retrieval.cells import CellVoter, log_odds
+from nadirfix.retrieval.cells import CellClassifier, log_odds
 
 GRID = Grid(100.0, 2)
 CELLS = [(4000 + i, 55000 + j) for i in range(5) for j in range(3)]
@@ -34,15 +34,15 @@ def oracle(x: np.ndarray, table: np.ndarray, head: HeadOptions) -> list[float]:
 def test_probabilities_against_the_equation(kind: str, seed: int) -> None:
     head = HeadOptions(kind=kind, scale=20.0)
     x = np.random.default_rng(100 + seed).normal(size=DIMS) * 3
-    seen = CellVoter(tables(seed), ORDER, head).probabilities(x)
+    found = CellClassifier(tables(seed), ORDER, head).probabilities(x)
     for group, table in enumerate(tables(seed)):
-        assert seen[group] == pytest.approx(oracle(x, table, head), abs=1e-4)
-        assert seen[group].sum() == pytest.approx(1)
+        assert found[group] == pytest.approx(oracle(x, table, head), abs=1e-4)
+        assert found[group].sum() == pytest.approx(1)
 
 
 def test_top_cells_keep_group_and_class() -> None:
     head, x = HeadOptions(scale=8.0), np.random.default_rng(7).normal(size=DIMS)
-    ranking = CellVoter(tables(1), ORDER, head).top(x, 6)
+    ranking = CellClassifier(tables(1), ORDER, head).top(x, 6)
     every = [
         (p, group, index)
         for group, table in enumerate(tables(1))
@@ -62,7 +62,7 @@ def test_several_of_the_top_cells_may_be_of_one_group() -> None:
     prototypes = [np.tile([1.0, 0.0], (size, 1)) for size in order.sizes]
     prototypes[2][:] = [0.0, 1.0]
     prototypes[2][[1, 3]] = [1.0, 0.0]
-    ranking = CellVoter(prototypes, order, HeadOptions()).top([1.0, 0.0], 2)
+    ranking = CellClassifier(prototypes, order, HeadOptions()).top([1.0, 0.0], 2)
     assert ranking.probability == pytest.approx([0.5, 0.5])
     assert ranking.group.tolist() == [2, 2]
     assert ranking.index.tolist() == [1, 3]
@@ -70,7 +70,7 @@ def test_several_of_the_top_cells_may_be_of_one_group() -> None:
 
 def test_equals_come_in_class_order_and_count_is_bounded() -> None:
     prototypes = [np.ones((size, DIMS)) for size in ORDER.sizes]
-    ranking = CellVoter(prototypes, ORDER, HeadOptions()).top(np.ones(DIMS), 99)
+    ranking = CellClassifier(prototypes, ORDER, HeadOptions()).top(np.ones(DIMS), 99)
     assert len(ranking) == len(CELLS)
     assert (np.diff(ranking.probability) <= 0).all()
     smallest = int(np.argmin(ORDER.sizes))
@@ -80,14 +80,14 @@ def test_equals_come_in_class_order_and_count_is_bounded() -> None:
 
 def test_half_precision_prototypes_name_the_same_cell() -> None:
     x = np.random.default_rng(2).normal(size=DIMS)
-    full = CellVoter(tables(3), ORDER, HeadOptions()).top(x, 1)
-    half = CellVoter([t.astype(np.float16) for t in tables(3)], ORDER, HeadOptions()).top(x, 1)
+    full = CellClassifier(tables(3), ORDER, HeadOptions()).top(x, 1)
+    half = CellClassifier([t.astype(np.float16) for t in tables(3)], ORDER, HeadOptions()).top(x, 1)
     assert full.cells.tolist() == half.cells.tolist()
 
 
 def test_prototypes_must_match_the_class_order() -> None:
     with pytest.raises(ValueError, match="one prototype per class"):
-        CellVoter(tables(0)[:-1], ORDER, HeadOptions())
+        CellClassifier(tables(0)[:-1], ORDER, HeadOptions())
 
 
 def test_odds_against_high_precision() -> None:
@@ -107,7 +107,9 @@ def test_the_surer_group_wins_where_both_probabilities_are_one() -> None:
     grid = Grid(100.0, 2)
     order = ClassOrder.from_cells(grid, [(0, 0), (2, 0), (1, 0), (3, 0)])
     sure, unsure = np.array([1.0, 0.0]), np.array([0.6, 0.8])
-    voter = CellVoter([[unsure, -unsure], [sure, -sure]], order, HeadOptions(kind="qamc", scale=100.0))
-    ranking = voter.top(np.array([5.0, 0.0]), 2)
+    classifier = CellClassifier(
+        [[unsure, -unsure], [sure, -sure]], order, HeadOptions(kind="qamc", scale=100.0)
+    )
+    ranking = classifier.top(np.array([5.0, 0.0]), 2)
     assert ranking.probability.tolist() == [1.0, 1.0]
     assert ranking.group.tolist() == [1, 0]

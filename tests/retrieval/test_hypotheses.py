@@ -1,4 +1,4 @@
-"""From pixels to hypotheses, with a describer that reads the place off the picture itself."""
+"""From pixels to hypotheses, with a describer that reads the place off the crop itself."""
 
 from __future__ import annotations
 
@@ -12,62 +12,64 @@ import pytest
 from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
-from nadirfix.image.crop import Canonical, canonical_crop, canonical_sheet
+from nadirfix.image.crop import Canonical, canonical_crop, scaled_photo
 from nadirfix.options.recipe import RECIPES, NetworkOptions
 from nadirfix.options.voting import VoteOptions
-from nadirfix.retrieval.crops import Frame, Lookup, Scale
+from nadirfix.retrieval.crops import PhotoCrops, ReferenceSearch, Scale
 from nadirfix.retrieval.hypotheses import hypotheses, hypotheses_of_middle
 from nadirfix.types import Point, View
-from tests.ground import Ground
+from tests.ground import AnalyticGround
 
 CAMERA = Camera(512, 384, 300.0, 300.0)
 CANONICAL = Canonical(CAMERA, 125.0)
-GROUND = Ground(15.31, 49.12, 32633, shortest_m=25.0)
+GROUND = AnalyticGround(15.31, 49.12, 32633, shortest_m=25.0)
 SIZE = 32
 STRIDE_M, SIDE_M = 40.0, 1100.0
 
 
 @dataclass
-class Places:
+class References:
     east_m: np.ndarray
     north_m: np.ndarray
     heading_deg: np.ndarray
 
 
-def described(pictures: np.ndarray) -> np.ndarray:
-    """The picture itself, coarse, without its mean: enough to know this ground again."""
-    small = pictures.reshape(len(pictures), 8, SIZE // 8, 8, SIZE // 8, 3).mean(axis=(2, 4))
-    flat = (small - small.mean(axis=(1, 2), keepdims=True)).reshape(len(pictures), -1)
+def described(crops: np.ndarray) -> np.ndarray:
+    """The crop itself, coarse, without its mean: enough to recognise this ground."""
+    small = crops.reshape(len(crops), 8, SIZE // 8, 8, SIZE // 8, 3).mean(axis=(2, 4))
+    flat = (small - small.mean(axis=(1, 2), keepdims=True)).reshape(len(crops), -1)
     return (flat / np.linalg.norm(flat, axis=1, keepdims=True)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
-def lookup() -> Lookup:
+def search() -> ReferenceSearch:
     steps = np.arange(-SIDE_M / 2, SIDE_M / 2, STRIDE_M)
     east, north, heading = (a.ravel() for a in np.meshgrid(steps, steps, np.arange(0, 360, 30.0)))
-    places = Places(GROUND.center[0] + east, GROUND.center[1] + north, heading)
-    views = zip(places.east_m, places.north_m, heading, strict=True)
-    seen = [GROUND.seen(View(Point(e, n, 32633), 125.0, h), CAMERA, (SIZE, SIZE)) for e, n, h in views]
-    known = described(np.stack(seen))
+    references = References(GROUND.center[0] + east, GROUND.center[1] + north, heading)
+    views = zip(references.east_m, references.north_m, heading, strict=True)
+    views_px = [
+        GROUND.expected(View(Point(e, n, 32633), 125.0, h), CAMERA, (SIZE, SIZE)) for e, n, h in views
+    ]
+    known = described(np.stack(views_px))
 
     def nearest(descriptors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        alike = descriptors @ known.T
-        rows = np.argsort(-alike, axis=1)[:, :k]
-        return rows, np.take_along_axis(alike, rows, axis=1).astype(np.float64)
+        similarity = descriptors @ known.T
+        rows = np.argsort(-similarity, axis=1)[:, :k]
+        return rows, np.take_along_axis(similarity, rows, axis=1).astype(np.float64)
 
-    return Lookup(CANONICAL, (SIZE, SIZE), described, nearest, places, 32633)
+    return ReferenceSearch(CANONICAL, (SIZE, SIZE), described, nearest, references, 32633)
 
 
 def photo(view: View) -> np.ndarray:
-    return GROUND.seen(view, CAMERA, (CAMERA.width_px, CAMERA.height_px)).astype(np.uint8)
+    return GROUND.expected(view, CAMERA, (CAMERA.width_px, CAMERA.height_px)).astype(np.uint8)
 
 
 @pytest.mark.parametrize("altitude_m", [150.0, 300.0, 420.0])
-def test_a_photo_is_found_better_than_its_references_lie(lookup: Lookup, altitude_m: float) -> None:
+def test_a_photo_is_found_better_than_its_references_lie(search: ReferenceSearch, altitude_m: float) -> None:
     truth = View(Point(GROUND.center[0] + 37.0, GROUND.center[1] - 61.0, 32633), altitude_m, 112.0)
     guesses = [Scale(CAMERA.gsd_m(1.5 * altitude_m), 0.5), Scale(CAMERA.gsd_m(1.04 * altitude_m), 0.5)]
-    options = VoteOptions(place_m=20.0, retrieve=8)
-    found = hypotheses(Frame(photo(truth), CAMERA, lookup), guesses, options)
+    options = VoteOptions(position_m=20.0, retrieve=8)
+    found = hypotheses(PhotoCrops(photo(truth), CAMERA, search), guesses, options)
     best = found[0].view
     off_m = best.center.distance_m(truth.center)
     print(f"{off_m:.1f} m, {best.heading_deg:.1f}°, {best.altitude_m:.0f} m")
@@ -75,106 +77,109 @@ def test_a_photo_is_found_better_than_its_references_lie(lookup: Lookup, altitud
     assert best.altitude_m == pytest.approx(altitude_m, rel=0.08)
 
 
-def test_few_crops_are_enough_where_they_agree(lookup: Lookup) -> None:
-    asked = []
+def test_few_crops_are_enough_where_they_agree(search: ReferenceSearch) -> None:
+    batches = []
 
-    def counted(pictures: np.ndarray) -> np.ndarray:
-        asked.append(len(pictures))
-        return described(pictures)
+    def counted(crops: np.ndarray) -> np.ndarray:
+        batches.append(len(crops))
+        return described(crops)
 
-    counting = Lookup(CANONICAL, (SIZE, SIZE), counted, lookup.nearest, lookup.places, 32633)
+    counting = ReferenceSearch(CANONICAL, (SIZE, SIZE), counted, search.nearest, search.references, 32633)
     truth = View(Point(*GROUND.center, 32633), 300.0, 60.0)
     scales = [Scale(CAMERA.gsd_m(300.0), 0.8), Scale(CAMERA.gsd_m(550.0), 0.2)]
-    few = {"first_crops": 9, "crops": 25, "looks": 0}
-    sure = VoteOptions(place_m=20.0, retrieve=4, temperature=0.01, sure=0.25, **few)
-    hypotheses(Frame(photo(truth), CAMERA, counting), scales, sure)
-    assert asked == [9]
-    asked.clear()
+    few = {"first_crops": 9, "crops": 25, "extra_altitudes": 0}
+    sure = VoteOptions(position_m=20.0, retrieve=4, temperature=0.01, consensus=0.25, **few)
+    hypotheses(PhotoCrops(photo(truth), CAMERA, counting), scales, sure)
+    assert batches == [9]
+    batches.clear()
     noise = np.random.default_rng(0).integers(0, 255, (384, 512, 3)).astype(np.uint8)
-    hypotheses(Frame(noise, CAMERA, counting), scales, sure)
-    assert asked == [9, 16 - 4 + 25], "all altitudes at once, and not the four corners a second time"
+    hypotheses(PhotoCrops(noise, CAMERA, counting), scales, sure)
+    assert batches == [9, 16 - 4 + 25], "all altitudes at once, and not the four corners a second time"
 
 
-def test_the_middle_is_asked_for_nothing_and_never_described_again(lookup: Lookup) -> None:
+def test_the_middle_votes_for_nothing_and_is_never_described_again(search: ReferenceSearch) -> None:
     described_px: list[np.ndarray] = []
 
-    def counted(pictures: np.ndarray) -> np.ndarray:
-        described_px.extend(pictures)
-        return described(pictures)
+    def counted(crops: np.ndarray) -> np.ndarray:
+        described_px.extend(crops)
+        return described(crops)
 
     truth = View(Point(GROUND.center[0] + 5.0, GROUND.center[1] + 3.0, 32633), 300.0, 60.0)
-    scale, options = Scale(CAMERA.gsd_m(300.0), 1.0), VoteOptions(place_m=20.0, retrieve=4, looks=0)
-    frame = Frame(photo(truth), CAMERA, replace(lookup, describe=counted))
+    scale = Scale(CAMERA.gsd_m(300.0), 1.0)
+    options = VoteOptions(position_m=20.0, retrieve=4, extra_altitudes=0)
+    crops = PhotoCrops(photo(truth), CAMERA, replace(search, describe=counted))
     size = {"width_px": SIZE, "height_px": SIZE}
     middle = canonical_crop(photo(truth), CAMERA, scale.gsd_m, CANONICAL, **size)
-    frame.remember_middle(scale.gsd_m, described(middle.pixels[None])[0])
-    best = hypotheses_of_middle(frame, scale, options)[0].view
+    crops.cache_middle(scale.gsd_m, described(middle.pixels[None])[0])
+    best = hypotheses_of_middle(crops, scale, options)[0].view
     assert described_px == []
     assert best.center.distance_m(truth.center) < STRIDE_M
-    frame.votes([scale], options, crops=9)
+    crops.votes([scale], options, crops=9)
     assert len(described_px) == 8
 
 
 @pytest.mark.parametrize("enlarge", ["mean", "cubic"])
-def test_the_middle_comes_to_every_scale_as_the_recipe_says(lookup: Lookup, enlarge: Any) -> None:
-    shown: list[np.ndarray] = []
+def test_the_middle_comes_to_every_scale_as_the_recipe_says(search: ReferenceSearch, enlarge: Any) -> None:
+    recorded: list[np.ndarray] = []
 
-    def kept(pictures: np.ndarray) -> np.ndarray:
-        shown.extend(pictures)
-        return described(pictures)
+    def record(crops: np.ndarray) -> np.ndarray:
+        recorded.extend(crops)
+        return described(crops)
 
     bundle = SimpleNamespace(
         recipe=replace(
             RECIPES["tiny"], enlarge=enlarge, place_network=NetworkOptions(width_px=SIZE, height_px=SIZE)
         ),
-        canonical=CANONICAL, epsg=32633, references=lookup.places, index=lookup, _described_crops=kept,
+        canonical=CANONICAL, epsg=32633, references=search.references, index=search, _described_crops=record,
     )  # fmt: skip
     noise = np.random.default_rng(0).integers(0, 255, (384, 512, 3)).astype(np.uint8)
     gsd_m, size = CAMERA.gsd_m(300.0), {"width_px": SIZE, "height_px": SIZE}
-    Frame(noise, CAMERA, Bundle.lookup.func(bundle)).votes([Scale(gsd_m, 1.0)], VoteOptions(), crops=1)
+    PhotoCrops(noise, CAMERA, Bundle.reference_search.func(bundle)).votes(
+        [Scale(gsd_m, 1.0)], VoteOptions(), crops=1
+    )
     crop = canonical_crop(noise, CAMERA, gsd_m, CANONICAL, enlarge=enlarge, **size)
-    assert np.array_equal(shown, crop.pixels[None])
+    assert np.array_equal(recorded, crop.pixels[None])
 
 
-def test_a_scale_the_votes_agree_on_is_looked_at_once_more(lookup: Lookup) -> None:
-    """Asked a third too high, the frame's own spread tells, and the second look is at the right scale."""
+def test_a_scale_the_votes_agree_on_is_tried_once_more(search: ReferenceSearch) -> None:
+    """Tried a third too high, the frame's own spread shows it, and the second try is at the right scale."""
     truth = View(Point(GROUND.center[0] - 20.0, GROUND.center[1] + 44.0, 32633), 300.0, 61.0)
     wrong = [Scale(CAMERA.gsd_m(390.0), 1.0)]
     views = []
-    for looks in (0, 2):
-        options = VoteOptions(place_m=20.0, retrieve=8, crops=16, looks=looks, sure=1.0)
-        views.append(hypotheses(Frame(photo(truth), CAMERA, lookup), wrong, options)[0].view)
+    for extra in (0, 2):
+        options = VoteOptions(position_m=20.0, retrieve=8, crops=16, extra_altitudes=extra, consensus=1.0)
+        views.append(hypotheses(PhotoCrops(photo(truth), CAMERA, search), wrong, options)[0].view)
     off = [abs(view.altitude_m / 300.0 - 1) for view in views]
     print(f"scale off by {100 * off[0]:.1f} %, then by {100 * off[1]:.1f} %")
     assert off[1] < 0.04 and off[1] < off[0]
     assert views[1].center.distance_m(truth.center) < 10
 
 
-def test_a_sheet_from_very_high_is_the_middle_of_the_photo_and_no_larger() -> None:
-    """From 20 km a whole sheet would take gigabytes, for crops that show a few pixels each."""
+def test_a_scaled_photo_from_very_high_is_the_middle_of_the_photo_and_no_larger() -> None:
+    """From 20 km the whole scaled photo would take gigabytes, for crops that show a few pixels each."""
     pixels = np.zeros((384, 512, 3), np.uint8)
     pixels[190:194, 254:258] = 200
-    sheet = canonical_sheet(pixels, CAMERA, CAMERA.gsd_m(20_000.0), CANONICAL, width_px=32, height_px=32)
-    assert sheet.pixels.shape == (384, 384, 3)
-    rows, columns = sheet.pixels.shape[:2]
-    assert sheet.pixels[rows // 2, columns // 2].max() > 150, "the photo's middle is the sheet's"
+    scaled = scaled_photo(pixels, CAMERA, CAMERA.gsd_m(20_000.0), CANONICAL, width_px=32, height_px=32)
+    assert scaled.pixels.shape == (384, 384, 3)
+    rows, columns = scaled.pixels.shape[:2]
+    assert scaled.pixels[rows // 2, columns // 2].max() > 150, "the photo's middle is the scaled photo's"
 
 
 @pytest.mark.parametrize(
-    "none", [{"scales": 0}, {"crops": 0}, {"retrieve": 0}, {"hypotheses": 0}, {"looks": -1}]
+    "none", [{"max_altitudes": 0}, {"crops": 0}, {"retrieve": 0}, {"hypotheses": 0}, {"extra_altitudes": -1}]
 )
 def test_options_with_which_nothing_can_vote_are_refused(none: dict[str, int]) -> None:
     with pytest.raises(InputError, match="nothing can vote"):
         VoteOptions(**none)
 
 
-def test_a_sheet_s_middle_crop_is_the_canonical_crop() -> None:
-    """The sheet is cut between whole pixels, so its middle may lie half a pixel of it off."""
+def test_a_scaled_photo_s_middle_crop_is_the_canonical_crop() -> None:
+    """The scaled photo is cut between whole pixels, so its middle may lie half a pixel of it off."""
     view = View(Point(*GROUND.center, 32633), 375.0, 0.0)
     size = {"width_px": 64, "height_px": 64}
-    sheet = canonical_sheet(photo(view), CAMERA, CAMERA.gsd_m(375.0), CANONICAL, **size)
-    crops, middles = sheet.crops(3)
-    assert sheet.pixels.shape[:2] == (192, 192) and len(crops) == 9
+    scaled = scaled_photo(photo(view), CAMERA, CAMERA.gsd_m(375.0), CANONICAL, **size)
+    crops, middles = scaled.crops(3)
+    assert scaled.pixels.shape[:2] == (192, 192) and len(crops) == 9
     wanted = canonical_crop(photo(view), CAMERA, CAMERA.gsd_m(375.0), CANONICAL, **size).pixels
     assert middles[4] == pytest.approx([0, 0], abs=1e-9)
     assert np.abs(crops[4] - wanted).mean() < 0.5
@@ -185,40 +190,38 @@ def test_a_sheet_s_middle_crop_is_the_canonical_crop() -> None:
 
 def test_a_crop_shows_the_ground_its_middle_says() -> None:
     view = View(Point(*GROUND.center, 32633), 375.0, 30.0)
-    sheet = canonical_sheet(
-        photo(view), CAMERA, CAMERA.gsd_m(375.0), CANONICAL, width_px=SIZE, height_px=SIZE
-    )
-    for crop, (right_px, ahead_px) in zip(*sheet.crops(4), strict=True):
+    scaled = scaled_photo(photo(view), CAMERA, CAMERA.gsd_m(375.0), CANONICAL, width_px=SIZE, height_px=SIZE)
+    for crop, (right_px, ahead_px) in zip(*scaled.crops(4), strict=True):
         right_m, ahead_m = right_px * CAMERA.gsd_m(375.0), ahead_px * CAMERA.gsd_m(375.0)
         cos, sin = np.cos(np.radians(30.0)), np.sin(np.radians(30.0))
         place = view.center.moved(right_m * cos + ahead_m * sin, -right_m * sin + ahead_m * cos)
-        wanted = GROUND.seen(View(place, 125.0, 30.0), CAMERA, (SIZE, SIZE))
+        wanted = GROUND.expected(View(place, 125.0, 30.0), CAMERA, (SIZE, SIZE))
         assert np.abs(crop - wanted).mean() < 3.0
 
 
 def test_a_photo_from_the_canonical_altitude_is_one_crop() -> None:
     view = View(Point(*GROUND.center, 32633), 125.0, 0.0)
     for altitude_m in (110.0, 125.0, 130.0):
-        sheet = canonical_sheet(
+        scaled = scaled_photo(
             photo(view), CAMERA, CAMERA.gsd_m(altitude_m), CANONICAL, width_px=SIZE, height_px=SIZE
         )
-        crops, middles = sheet.crops(5)
+        crops, middles = scaled.crops(5)
         assert len(crops) == 1 and np.abs(middles).max() < 8.1
 
 
-def test_the_frame_is_asked_at_the_altitudes_its_middle_speaks_for(lookup: Lookup) -> None:
+def test_the_frame_votes_at_the_altitudes_its_middle_speaks_for(search: ReferenceSearch) -> None:
     """Nine altitudes, of which the fourth is right and not the likeliest: all middles, then few frames."""
-    asked: list[int] = []
+    batches: list[int] = []
 
-    def counted(pictures: np.ndarray) -> np.ndarray:
-        asked.append(len(pictures))
-        return described(pictures)
+    def counted(crops: np.ndarray) -> np.ndarray:
+        batches.append(len(crops))
+        return described(crops)
 
     truth = View(Point(GROUND.center[0] - 33.0, GROUND.center[1] + 18.0, 32633), 260.0, 30.0)
     altitudes = [260.0 * 1.2**k for k in range(-3, 6)]
     scales = [Scale(CAMERA.gsd_m(a), 0.2 if a > 500 else 0.05) for a in altitudes]
-    options = VoteOptions(place_m=20.0, retrieve=6, sure=2.0, promising=2)
-    found = hypotheses(Frame(photo(truth), CAMERA, replace(lookup, describe=counted)), scales, options)
-    assert asked[0] == 9 and len(asked) == 2 and asked[1] <= 2 * options.crops
+    options = VoteOptions(position_m=20.0, retrieve=6, consensus=2.0, promising=2)
+    found = hypotheses(PhotoCrops(photo(truth), CAMERA, replace(search, describe=counted)), scales, options)
+    assert batches[0] == 9 and len(batches) == 2 and batches[1] <= 2 * options.crops
     best = found[0].view
     assert best.center.distance_m(truth.center) < 20 and best.altitude_m == pytest.approx(260.0, rel=0.12)

@@ -129,16 +129,16 @@ def test_what_is_little_is_brought_into_single_precision_once(index: ReferenceIn
     assert [index.search(query, None, 5)[0].tolist(), index.nearest(query[None], 5)[0].tolist()] == before
 
 
-def test_a_map_of_twenty_square_kilometres_is_little() -> None:
+def test_a_map_of_twenty_square_kilometres_is_kept_in_memory() -> None:
     references_per_km2, numbers = 2_840, 256
-    assert 20 * references_per_km2 * numbers <= index_module._LITTLE
+    assert 20 * references_per_km2 * numbers <= index_module._MAX_CACHED
 
 
 @pytest.mark.parametrize("little", [0, 2**20])
-def test_many_are_looked_up_alike_in_pieces_and_at_once(
+def test_many_are_searched_alike_in_pieces_and_at_once(
     index: ReferenceIndex, little: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_module, "_LITTLE", little)
+    monkeypatch.setattr(index_module, "_MAX_CACHED", little)
     monkeypatch.setattr(index_module, "_ROWS", 16)
     queries = unit(RNG.normal(size=(5, 96))).astype(np.float32)
     rows, cosines = index.nearest(queries, 20)

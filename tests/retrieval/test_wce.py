@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from nadirfix.options.locate import LocateOptions
 from nadirfix.retrieval.one_class_svm import decisions
-from nadirfix.retrieval.wce import agreeing, fuse, shares, standardised
+from nadirfix.retrieval.wce import fuse, inlier_mask, inverse_distance_weights, standardised
 from nadirfix.types import Candidates
 
 OPTIONS = LocateOptions()
@@ -77,10 +77,10 @@ def test_standardised_coordinates() -> None:
 @pytest.mark.parametrize("places", sets(25))
 def test_kept_are_those_with_decision_at_least_zero(places: np.ndarray) -> None:
     score, lowest, highest = oracle(places)
-    kept = agreeing(places, outlier_share=NU, keep_on_line=True)
+    kept = inlier_mask(places, outlier_share=NU, keep_on_line=True)
     assert kept[score > highest - ORACLE_TOLERANCE].all()
     assert not kept[score < lowest - ORACLE_TOLERANCE].any()
-    inside = agreeing(places, outlier_share=NU, keep_on_line=False)
+    inside = inlier_mask(places, outlier_share=NU, keep_on_line=False)
     assert inside[score > highest + ORACLE_TOLERANCE].all() or not (score > highest + ORACLE_TOLERANCE).any()
     assert not inside[score < highest - ORACLE_TOLERANCE].any() or inside.sum() == 1
 
@@ -90,14 +90,16 @@ def test_weights_are_inverse_distances_over_the_kept() -> None:
     kept = np.array([True, False, True, True])
     inverse = [1 / (0.2 + EPSILON), 0, 1 / (0.5 + EPSILON), 1 / (0.9 + EPSILON)]
     np.testing.assert_allclose(
-        shares(distance, kept, epsilon=EPSILON), np.array(inverse) / sum(inverse), rtol=1e-14
+        inverse_distance_weights(distance, kept, epsilon=EPSILON),
+        np.array(inverse) / sum(inverse),
+        rtol=1e-14,
     )
 
 
 @pytest.mark.parametrize("places", sets(10))
 def test_answer_is_the_weighted_mean(places: np.ndarray) -> None:
     distance = np.sort(np.random.default_rng(1).uniform(0.1, 1.2, len(places)))
-    kept = agreeing(places, outlier_share=NU, keep_on_line=True)
+    kept = inlier_mask(places, outlier_share=NU, keep_on_line=True)
     inverse = np.where(kept, 1 / (distance + EPSILON), 0)
     east_m, north_m = (inverse / inverse.sum()) @ places
     answer = fuse(candidates(places, distance), OPTIONS)
@@ -142,13 +144,13 @@ def test_two_candidates_answer_between_them() -> None:
 
 def test_zero_distances_weigh_alike() -> None:
     """The photo is a reference, twice."""
-    answer = shares(np.array([0.0, 0.0, 1.0]), np.ones(3, bool), epsilon=EPSILON)
+    answer = inverse_distance_weights(np.array([0.0, 0.0, 1.0]), np.ones(3, bool), epsilon=EPSILON)
     assert answer[:2] == pytest.approx([0.5, 0.5], abs=1e-7)
 
 
 def test_nothing_kept_leaves_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nadirfix.retrieval.wce.decisions", lambda points, **_: np.full(len(points), -1.0))
-    kept = agreeing(sets(1)[0], outlier_share=NU, keep_on_line=True)
+    kept = inlier_mask(sets(1)[0], outlier_share=NU, keep_on_line=True)
     assert kept.tolist() == [True] + [False] * 9
 
 

@@ -17,9 +17,9 @@ def test_against_scikit_learn() -> None:
     oracle = PCA(10, whiten=True, svd_solver="full").fit(UNITS.astype(np.float64))
     wanted = oracle.transform(UNITS.astype(np.float64))
     wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
-    seen = Projection.fit(UNITS, 10)(UNITS)
-    same_sign = np.sign((seen * wanted).sum(axis=0))
-    assert seen * same_sign == pytest.approx(wanted, abs=2e-4)
+    whitened = Projection.fit(UNITS, 10)(UNITS)
+    same_sign = np.sign((whitened * wanted).sum(axis=0))
+    assert whitened * same_sign == pytest.approx(wanted, abs=2e-4)
 
 
 def test_what_is_whitened_has_no_mean_and_no_direction() -> None:
@@ -35,8 +35,8 @@ def test_half_the_power_is_half_way_between_turned_and_whitened() -> None:
     for power in (0.0, 0.5):
         wanted = turned / turned.std(axis=0) ** power
         wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
-        seen = Projection.fit(UNITS, 10, power=power)(UNITS)
-        assert seen * np.sign((seen * wanted).sum(axis=0)) == pytest.approx(wanted, abs=2e-4)
+        whitened = Projection.fit(UNITS, 10, power=power)(UNITS)
+        assert whitened * np.sign((whitened * wanted).sum(axis=0)) == pytest.approx(wanted, abs=2e-4)
 
 
 def test_descriptors_come_out_at_unit_length() -> None:

@@ -1,4 +1,4 @@
-"""The fastest way to run a network is found in child processes: one that dies takes nothing with it."""
+"""The fastest backend is measured in child processes: one that dies takes nothing with it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,25 @@ import numpy as np
 import pytest
 
 from nadirfix.bundle import layout as parts
-from nadirfix.offline import tune as backends
+from nadirfix.offline import tune
 from nadirfix.options.recipe import RECIPES
-from nadirfix.runtime import NetworkFiles, load_fastest
-from nadirfix.runtime import benchmark as probe
-from nadirfix.runtime.backend import Way, _version, cache_file, possible_ways, remember, remembered_way
-from nadirfix.runtime.benchmark import Trial, _preferred, fastest_way, same_best
+from nadirfix.runtime import NetworkFiles, benchmark, load_fastest
+from nadirfix.runtime.backend import (
+    Backend,
+    _version,
+    cache_file,
+    possible_backends,
+    remember,
+    remembered_backend,
+)
+from nadirfix.runtime.benchmark import Trial, _preferred, fastest_backend, top1_agreement
 from nadirfix.runtime.onnx import OnnxNetwork
 from nadirfix.runtime.packaged import shipped_network
 
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NetworkFiles:
-    """A network with a cache of its own; its second file says nearly the same as the first."""
+    """A network with a cache of its own; its second file is as good as the first."""
     monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path / "cache"))
     shipped = shipped_network(RECIPES["tiny"].place_network)
     assert shipped is not None
@@ -56,56 +62,56 @@ def measured(files: NetworkFiles) -> dict:
 
 
 @pytest.mark.parametrize("end", ["kill -SEGV $$", "exit 3"])
-def test_a_way_that_takes_its_process_down_loses(
+def test_a_backend_that_takes_its_process_down_loses(
     end: str, files: NetworkFiles, examples: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", fake_python(tmp_path, doomed="eight_bit", end=end))
-    ways = [Way(), Way(precision="eight_bit")]
-    assert fastest_way(files, examples, ways=ways) == Way()
-    told = measured(files)
-    assert "ended with" in told["onnxruntime eight_bit"]["why_not"]
-    assert told["onnxruntime single"]["median_ms"] > 0
-    assert remembered_way(files) == Way()
+    backends = [Backend(), Backend(precision="eight_bit")]
+    assert fastest_backend(files, examples, backends=backends) == Backend()
+    records = measured(files)
+    assert "ended with" in records["onnxruntime eight_bit"]["why_not"]
+    assert records["onnxruntime single"]["median_ms"] > 0
+    assert remembered_backend(files) == Backend()
     assert load_fastest(files).run(examples).shape[0] == 3
 
 
-def test_a_way_that_says_something_else_loses(files: NetworkFiles, examples: np.ndarray) -> None:
+def test_a_backend_with_other_outputs_loses(files: NetworkFiles, examples: np.ndarray) -> None:
     """The second file is the altitude network of another size: it cannot even take the examples."""
     other = shipped_network(RECIPES["tiny"].altitude_network)
-    assert other is not None and files.eight_bit is not None
-    files.eight_bit.write_bytes(other.content)
-    assert fastest_way(files, examples, ways=[Way(), Way(precision="eight_bit")]) == Way()
+    assert other is not None and files.int8 is not None
+    files.int8.write_bytes(other.content)
+    assert fastest_backend(files, examples, backends=[Backend(), Backend(precision="eight_bit")]) == Backend()
     assert "inputs of shape" in measured(files)["onnxruntime eight_bit"]["why_not"]
 
 
 def test_until_somebody_measures_nothing_is_done_differently(
     files: NetworkFiles, examples: np.ndarray
 ) -> None:
-    assert remembered_way(files) is None
-    assert files.eight_bit is not None
-    files.eight_bit.write_bytes(b"never opened")
+    assert remembered_backend(files) is None
+    assert files.int8 is not None
+    files.int8.write_bytes(b"never opened")
     assert load_fastest(files).run(examples).shape[0] == 3
-    assert possible_ways(files)[0] == Way(), "the first is what others are compared with"
+    assert possible_backends(files)[0] == Backend(), "the first is what others are compared with"
 
 
 def test_what_is_remembered_is_for_one_network_and_may_be_broken(
     files: NetworkFiles, examples: np.ndarray
 ) -> None:
-    fastest_way(files, examples, ways=[Way()])
-    assert remembered_way(files) == Way()
-    assert remembered_way(NetworkFiles(files.single, files.eight_bit, "other")) is None
-    assert remembered_way(NetworkFiles(files.single, files.eight_bit)) is None, "no name, nothing remembered"
+    fastest_backend(files, examples, backends=[Backend()])
+    assert remembered_backend(files) == Backend()
+    assert remembered_backend(NetworkFiles(files.float32, files.int8, "other")) is None
+    assert remembered_backend(NetworkFiles(files.float32, files.int8)) is None, "no name, nothing remembered"
     cache_file().write_text("{ not json")
-    assert remembered_way(files) is None
+    assert remembered_backend(files) is None
     assert isinstance(load_fastest(files), OnnxNetwork)
 
 
-def test_openvino_says_what_onnx_runtime_says(files: NetworkFiles, examples: np.ndarray) -> None:
+def test_openvino_agrees_with_onnx_runtime(files: NetworkFiles, examples: np.ndarray) -> None:
     pytest.importorskip("openvino")
     from nadirfix.runtime.openvino import OpenVinoNetwork
 
-    network = OpenVinoNetwork(files.single, threads=1)
-    wanted = OnnxNetwork(files.single, threads=1).run(examples)
+    network = OpenVinoNetwork(files.float32, threads=1)
+    wanted = OnnxNetwork(files.float32, threads=1).run(examples)
     np.testing.assert_allclose(network.run(examples), wanted, rtol=1e-3, atol=1e-3 * np.abs(wanted).max())
     assert np.array_equal(network.run(examples[:1]).shape, (1, wanted.shape[1]))
     with pytest.raises(ValueError, match="inputs of shape"):
@@ -116,35 +122,40 @@ def test_openvino_answers_several_threads_at_once(files: NetworkFiles, examples:
     pytest.importorskip("openvino")
     from nadirfix.runtime.openvino import OpenVinoNetwork
 
-    network = OpenVinoNetwork(files.single, threads=1)
+    network = OpenVinoNetwork(files.float32, threads=1)
     alone = [network.run(examples[i : i + 1]) for i in range(3)]
-    asked = [i % 3 for i in range(24)]
+    rows = [i % 3 for i in range(24)]
     with ThreadPoolExecutor(4) as pool:
-        said = list(pool.map(lambda i: network.run(examples[i : i + 1]), asked))
-    for i, answer in zip(asked, said, strict=True):
-        np.testing.assert_allclose(answer, alone[i], rtol=1e-5, atol=1e-5)
+        outputs = list(pool.map(lambda i: network.run(examples[i : i + 1]), rows))
+    for i, output in zip(rows, outputs, strict=True):
+        np.testing.assert_allclose(output, alone[i], rtol=1e-5, atol=1e-5)
 
 
 def test_of_scores_only_the_best_counts() -> None:
     wanted = np.array([[1.0, 3.0, 2.0], [5.0, 0.0, 1.0]], np.float32)
-    assert same_best(wanted * [1, 1, 1.4], wanted) == 1.0
-    assert same_best(wanted * [1, 1, 1.6], wanted) == 0.5
-    assert same_best(wanted[:1], wanted) == -1.0
+    assert top1_agreement(wanted * [1, 1, 1.4], wanted) == 1.0
+    assert top1_agreement(wanted * [1, 1, 1.6], wanted) == 0.5
+    assert top1_agreement(wanted[:1], wanted) == -1.0
 
 
 def test_for_a_few_pictures_what_opens_soonest_is_chosen(files: NetworkFiles) -> None:
-    def about(open_ms: float, median_ms: float, *, sound: bool = True) -> dict[str, object]:
+    def record(open_ms: float, median_ms: float, *, sound: bool = True) -> dict[str, object]:
         return {"open_ms": open_ms, "median_ms": median_ms, "sound": sound}
 
-    quick, slow = Way(), Way(precision="eight_bit")
-    remember(files, slow, {quick.name: about(50, 20), slow.name: about(500, 10)})
-    assert remembered_way(files) == slow
-    assert remembered_way(files, looks=1) == quick
-    assert remembered_way(files, looks=44) == quick and remembered_way(files, looks=46) == slow
-    remember(files, quick, {quick.name: about(50, 20), slow.name: about(1, 1, sound=False)})
-    assert remembered_way(files, looks=1000) == quick, "what says something else is never chosen"
+    quick, slow = Backend(), Backend(precision="eight_bit")
+    remember(files, slow, {quick.name: record(50, 20), slow.name: record(500, 10)})
+    assert remembered_backend(files) == slow
+    assert remembered_backend(files, expected_runs=1) == quick
+    assert (
+        remembered_backend(files, expected_runs=44) == quick
+        and remembered_backend(files, expected_runs=46) == slow
+    )
+    remember(files, quick, {quick.name: record(50, 20), slow.name: record(1, 1, sound=False)})
+    assert remembered_backend(files, expected_runs=1000) == quick, (
+        "a backend with other outputs is never chosen"
+    )
     remember(files, slow, {quick.name: {"median_ms": 20}, slow.name: {"median_ms": 10}})
-    assert remembered_way(files, looks=1) == slow, "a cache of an earlier release"
+    assert remembered_backend(files, expected_runs=1) == slow, "a cache of an earlier release"
 
 
 @pytest.mark.parametrize(
@@ -158,14 +169,14 @@ def test_for_a_few_pictures_what_opens_soonest_is_chosen(files: NetworkFiles) ->
         7,
     ],
 )
-def test_what_a_damaged_cache_says_of_times_is_not_believed(damage: object, files: NetworkFiles) -> None:
-    """It must cost neither an exception nor the way that is still named."""
-    slow = Way(precision="eight_bit")
-    remember(files, slow, {Way().name: damage, slow.name: damage})  # type: ignore[dict-item]
-    assert remembered_way(files, looks=3) == remembered_way(files) == slow
+def test_times_of_a_damaged_cache_are_not_used(damage: object, files: NetworkFiles) -> None:
+    """It must cost neither an exception nor the backend that is still named."""
+    slow = Backend(precision="eight_bit")
+    remember(files, slow, {Backend().name: damage, slow.name: damage})  # type: ignore[dict-item]
+    assert remembered_backend(files, expected_runs=3) == remembered_backend(files) == slow
     whole = {"sound": True, "open_ms": 5, "median_ms": 1.5}
-    remember(files, slow, {Way().name: whole, slow.name: damage})  # type: ignore[dict-item]
-    assert remembered_way(files, looks=3) == Way(), "what is whole still counts"
+    remember(files, slow, {Backend().name: whole, slow.name: damage})  # type: ignore[dict-item]
+    assert remembered_backend(files, expected_runs=3) == Backend(), "what is whole still counts"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", '{"a": 1}', "\x00\x01", '{"measured": '])
@@ -174,31 +185,31 @@ def test_a_damaged_cache_is_as_good_as_none_and_is_mended(
 ) -> None:
     cache_file().parent.mkdir(parents=True, exist_ok=True)
     cache_file().write_text(text)
-    assert remembered_way(files) is None and isinstance(load_fastest(files, looks=2), OnnxNetwork)
-    remember(files, Way(), {})
-    assert remembered_way(files) == Way()
+    assert remembered_backend(files) is None and isinstance(load_fastest(files, expected_runs=2), OnnxNetwork)
+    remember(files, Backend(), {})
+    assert remembered_backend(files) == Backend()
 
 
-def test_a_way_of_a_damaged_entry_is_none(files: NetworkFiles) -> None:
-    remember(files, Way(), {})
+def test_a_backend_of_a_damaged_entry_is_none(files: NetworkFiles) -> None:
+    remember(files, Backend(), {})
     table = json.loads(cache_file().read_text())
     for broken in ("openvino", None, 3, {"library": 7, "precision": []}, {"measured": []}):
         cache_file().write_text(json.dumps(dict.fromkeys(table, broken)))
-        assert remembered_way(files) is None and remembered_way(files, looks=4) is None
+        assert remembered_backend(files) is None and remembered_backend(files, expected_runs=4) is None
 
 
 def test_opening_is_measured_with_the_rest(files: NetworkFiles, examples: np.ndarray) -> None:
-    fastest_way(files, examples, ways=[Way()])
-    told = measured(files)["onnxruntime single"]
-    assert told["sound"] and told["open_ms"] > 0
+    fastest_backend(files, examples, backends=[Backend()])
+    record = measured(files)["onnxruntime single"]
+    assert record["sound"] and record["open_ms"] > 0
 
 
-def test_of_the_nearly_fastest_the_likest_is_chosen() -> None:
-    """Half precision costs hardly more than eight bits on some processors, and changes far less."""
-    eight, half, single = Way(precision="eight_bit"), Way("openvino", "bfloat16"), Way()
-    assert _preferred([(eight, 12.0, 0.9985), (half, 13.9, 0.9999), (single, 29.0, 1.0)]) == half
-    assert _preferred([(eight, 12.0, 0.9985), (half, 15.1, 0.9999), (single, 29.0, 1.0)]) == eight
-    assert _preferred([(single, 12.0, 1.0), (half, 11.0, 1.0)]) == half, "equally alike: the faster"
+def test_of_the_nearly_fastest_the_most_similar_is_chosen() -> None:
+    """bfloat16 costs hardly more than int8 on some processors, and changes far less."""
+    int8, half, single = Backend(precision="eight_bit"), Backend("openvino", "bfloat16"), Backend()
+    assert _preferred([(int8, 12.0, 0.9985), (half, 13.9, 0.9999), (single, 29.0, 1.0)]) == half
+    assert _preferred([(int8, 12.0, 0.9985), (half, 15.1, 0.9999), (single, 29.0, 1.0)]) == int8
+    assert _preferred([(single, 12.0, 1.0), (half, 11.0, 1.0)]) == half, "equally similar: the faster"
 
 
 @pytest.mark.parametrize("name", ["onnxruntime", "numpy", "openvino"])
@@ -209,7 +220,7 @@ def test_versions_are_those_python_tells(name: str) -> None:
 
 
 class Nonsense:
-    """A compiled form as OpenVINO makes one now and then: it answers, and none of it is true."""
+    """A compiled model as OpenVINO makes one now and then: its outputs are nonsense."""
 
     def create_infer_request(self):
         return self
@@ -219,7 +230,7 @@ class Nonsense:
 
 
 def compiling(monkeypatch: pytest.MonkeyPatch, wrong: int) -> list[int]:
-    """The first so many compiled forms are nonsense; what is returned grows with each."""
+    """The first so many compiled models are nonsense; the list returned grows with each."""
     from nadirfix.runtime.openvino import OpenVinoNetwork
 
     right, made = OpenVinoNetwork._compiled, []
@@ -232,14 +243,14 @@ def compiling(monkeypatch: pytest.MonkeyPatch, wrong: int) -> list[int]:
     return made
 
 
-def test_a_form_that_answers_nonsense_is_made_anew(
+def test_a_compiled_model_that_answers_nonsense_is_compiled_anew(
     files: NetworkFiles, examples: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("openvino")
     from nadirfix.runtime.openvino import OpenVinoNetwork
 
     made = compiling(monkeypatch, wrong=2)
-    network, wanted = OpenVinoNetwork(files.single, threads=1), OnnxNetwork(files.single, threads=1)
+    network, wanted = OpenVinoNetwork(files.float32, threads=1), OnnxNetwork(files.float32, threads=1)
     assert np.allclose(network.run(examples), wanted.run(examples), atol=1e-3)
     network.run(examples)
     assert len(made) == 3
@@ -252,46 +263,46 @@ def test_a_library_that_answers_nothing_else_is_not_used(
     from nadirfix.runtime.openvino import OpenVinoNetwork
 
     compiling(monkeypatch, wrong=99)
-    network, wanted = OpenVinoNetwork(files.single, threads=1), OnnxNetwork(files.single, threads=1)
+    network, wanted = OpenVinoNetwork(files.float32, threads=1), OnnxNetwork(files.float32, threads=1)
     with pytest.warns(UserWarning, match="answers wrongly"):
         assert np.array_equal(network.run(examples), wanted.run(examples))
 
 
-def test_a_trial_sees_a_way_as_it_is(
+def test_a_trial_measures_a_backend_as_it_is(
     files: NetworkFiles, examples: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("openvino")
-    from nadirfix.runtime.load import load_way
+    from nadirfix.runtime.load import load_backend
 
     compiling(monkeypatch, wrong=99)
-    network = load_way(files, Way("openvino"), threads=1, check=False)
+    network = load_backend(files, Backend("openvino"), threads=1, check=False)
     assert np.array_equal(network.run(examples), Nonsense().infer([examples])[0])
 
 
 @pytest.mark.parametrize("wrong", [0.0, 1000.0])
-def test_an_answer_of_nothing_or_of_another_size_is_not_like_it(wrong: float) -> None:
-    from nadirfix.runtime.openvino import _alike
+def test_an_output_of_nothing_or_of_another_size_does_not_agree(wrong: float) -> None:
+    from nadirfix.runtime.openvino import _agrees
 
     wanted = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
-    assert _alike(1.1 * wanted, wanted) and _alike(0 * wanted, 0 * wanted)
-    assert not _alike(wrong * wanted, wanted)
+    assert _agrees(1.1 * wanted, wanted) and _agrees(0 * wanted, 0 * wanted)
+    assert not _agrees(wrong * wanted, wanted)
 
 
-def test_a_cache_that_cannot_be_kept_is_told(
+def test_a_cache_that_cannot_be_kept_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from nadirfix.cli import tune as fastest
 
     monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("nadirfix.bundle.Bundle.load", lambda path: path)
-    monkeypatch.setattr("nadirfix.offline.tune.is_known", lambda bundle: False)
-    monkeypatch.setattr("nadirfix.offline.tune.find_fastest", lambda bundle: {})
-    fastest.know_fastest(tmp_path, quiet=False)
+    monkeypatch.setattr("nadirfix.offline.tune.is_tuned", lambda bundle: False)
+    monkeypatch.setattr("nadirfix.offline.tune.tune_backends", lambda bundle: {})
+    fastest.ensure_benchmarked(tmp_path, quiet=False)
     assert "cannot be kept" in capsys.readouterr().err
 
 
 def test_a_remark_nobody_listens_to_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nadirfix.cli.messages import remark
+    from nadirfix.cli.messages import print_note
 
     class Gone:
         def write(self, text: str) -> int:
@@ -301,7 +312,7 @@ def test_a_remark_nobody_listens_to_stops_nothing(monkeypatch: pytest.MonkeyPatc
             raise BrokenPipeError
 
     monkeypatch.setattr(sys, "stderr", Gone())
-    remark("something", quiet=False)
+    print_note("something", quiet=False)
 
 
 GONE = """
@@ -326,43 +337,52 @@ def test_ctrl_c_after_openvino_s_networks_are_gone(
 ) -> None:
     pytest.importorskip("openvino")
     np.save(tmp_path / "x.npy", examples)
-    command = [sys.executable, "-c", GONE, str(files.single), str(tmp_path / "x.npy")]
+    command = [sys.executable, "-c", GONE, str(files.float32), str(tmp_path / "x.npy")]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "heard")
 
 
-def test_a_steady_network_must_hardly_differ(
+def test_a_near_lossless_network_must_hardly_differ(
     files: NetworkFiles, examples: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Eight bits that are twice as fast and off by a cosine of 0.999."""
-    eight, angle = Way(precision="eight_bit"), np.arccos(0.999)
+    """int8 that is twice as fast and off by a cosine of 0.999."""
+    int8, angle = Backend(precision="eight_bit"), np.arccos(0.999)
 
-    def tried(_files: NetworkFiles, way: Way, _examples: np.ndarray) -> Trial:
-        said = [np.cos(angle), np.sin(angle)] if way == eight else [1.0, 0.0]
-        return Trial(way, 10.0 if way == eight else 20.0, np.array([said], np.float32), 1.0)
+    def measured_as(_files: NetworkFiles, backend: Backend, _examples: np.ndarray) -> Trial:
+        output = [np.cos(angle), np.sin(angle)] if backend == int8 else [1.0, 0.0]
+        return Trial(backend, 10.0 if backend == int8 else 20.0, np.array([output], np.float32), 1.0)
 
-    monkeypatch.setattr(probe, "_tried", tried)
-    assert fastest_way(files, examples, ways=[Way(), eight]) == eight == remembered_way(files)
-    assert fastest_way(files, examples, ways=[Way(), eight], steady=True) == Way() == remembered_way(files)
-    assert remembered_way(files, looks=10**6) == Way(), "nor for a million photos"
+    monkeypatch.setattr(benchmark, "_measured", measured_as)
+    assert fastest_backend(files, examples, backends=[Backend(), int8]) == int8 == remembered_backend(files)
+    assert (
+        fastest_backend(files, examples, backends=[Backend(), int8], near_lossless=True)
+        == Backend()
+        == remembered_backend(files)
+    )
+    assert remembered_backend(files, expected_runs=10**6) == Backend(), "nor for a million photos"
 
 
 @pytest.mark.parametrize(
-    ("described", "matcher", "steady"), [(False, None, True), (True, None, False), (False, "sift", False)]
+    ("described", "matcher", "near_lossless"),
+    [(False, None, True), (True, None, False), (False, "sift", False)],
 )
-def test_places_are_steady_where_candidates_answer(
-    described: bool, matcher: str | None, steady: bool, monkeypatch: pytest.MonkeyPatch
+def test_the_place_network_is_near_lossless_where_retrieval_answers(
+    described: bool, matcher: str | None, near_lossless: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: dict[str, bool] = {}
+    required: dict[str, bool] = {}
 
-    def fastest(name: str, _examples: object, *, scores: bool, steady: bool) -> Way:
-        asked[name] = steady
-        return Way()
+    def fastest(name: str, _examples: object, *, scores: bool, near_lossless: bool) -> Backend:
+        required[name] = near_lossless
+        return Backend()
 
-    monkeypatch.setattr(backends, "fastest_way", fastest)
-    monkeypatch.setattr(backends, "_SHOWN", defaultdict(lambda: lambda bundle: None))
+    monkeypatch.setattr(tune, "fastest_backend", fastest)
+    monkeypatch.setattr(tune, "_EXAMPLES", defaultdict(lambda: lambda bundle: None))
     bundle = SimpleNamespace(
-        described=described, matcher_name=matcher, altitude_classes=None, network_files=lambda name: name
+        described=described,
+        matcher_name=matcher,
+        altitude_classes=None,
+        reference_count=1,
+        network_files=lambda name: name,
     )
-    backends.find_fastest(bundle)
-    assert asked == {parts.ALTITUDE: False, parts.PLACE: steady}
+    tune.tune_backends(bundle)
+    assert required == {parts.ALTITUDE: False, parts.PLACE: near_lossless}

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from nadirfix.runtime import NetworkFiles
-from nadirfix.runtime.backend import Way
-from nadirfix.runtime.load import load_way
+from nadirfix.runtime.backend import Backend
+from nadirfix.runtime.load import load_backend
 
 
 @pytest.mark.skipif(find_spec("openvino") is None, reason="the fast extra is not installed")
 def test_sides_that_are_free_need_no_compiling_anew(tmp_path: Path) -> None:
-    """A network for pictures of any size is prepared once, and says what the usual library says."""
+    """A network for pictures of any size is prepared once, with the same output as the usual library."""
     import onnx
     from onnx import TensorProto, helper
 
@@ -31,8 +31,8 @@ def test_sides_that_are_free_need_no_compiling_anew(tmp_path: Path) -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, tmp_path / "free.onnx")
     files = NetworkFiles(tmp_path / "free.onnx")
-    free, usual = load_way(files, Way("openvino")), load_way(files, Way())
+    free, usual = load_backend(files, Backend("openvino")), load_backend(files, Backend())
     for size in ((32, 48), (64, 32), (32, 48)):
         picture = np.random.default_rng(0).normal(size=(1, 1, *size)).astype(np.float32)
         np.testing.assert_allclose(free.run(picture), usual.run(picture), atol=1e-5)
-    assert free._for_shape.cache_info().currsize == 1  # type: ignore[attr-defined]
+    assert len(free._compiled_models) == 1  # type: ignore[attr-defined]

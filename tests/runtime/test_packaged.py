@@ -1,4 +1,4 @@
-"""Networks that ship: the same as the weights they were made from, said so in their own header, and small."""
+"""Networks that ship: the same as the weights they were made from, by their own header, and small."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import onnxruntime
 import pytest
 
 from nadirfix.errors import WeightsError
-from nadirfix.offline.compress import bytes_to_half
+from nadirfix.offline.compress import int8_to_float16
 from nadirfix.options.recipe import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, NetworkOptions, ships
-from nadirfix.runtime.backend import NetworkFiles, possible_ways
+from nadirfix.runtime.backend import NetworkFiles, possible_backends
 from nadirfix.runtime.int8 import LARGE
-from nadirfix.runtime.load import load_way
+from nadirfix.runtime.load import load_backend
 from nadirfix.runtime.packaged import shipped_network
 
 TINY, STANDARD = RECIPES["tiny"], RECIPES["standard"]
@@ -51,38 +51,38 @@ views = 8
 def test_it_is_the_embedder_it_was_made_from(name: str) -> None:
     torch = pytest.importorskip("torch")
     from nadirfix.train.models.embedder import Embedder
-    from nadirfix.train.models.embedder_checkpoint import start_embedder
+    from nadirfix.train.models.embedder_checkpoint import load_embedder
     from nadirfix.train.models.weights import load_encoder
 
     options = NETWORKS[name]
     encoder, record = load_encoder(options)
     embedder = Embedder(encoder, options, record).eval()
-    start_embedder(embedder, options.start, record)
+    load_embedder(embedder, options.start, record)
     draw = np.random.default_rng(0)
     shape = (3, 3, options.height_px, options.width_px)
     inputs = draw.uniform(0, 20 if options.input == "spectrum" else 255, shape).astype(np.float32)
     with torch.no_grad():
-        wanted = embedder(torch.from_numpy(inputs)).numpy()
+        expected = embedder(torch.from_numpy(inputs)).numpy()
     session = onnxruntime.InferenceSession(shipped(options).content, providers=["CPUExecutionProvider"])
-    (seen,) = session.run(None, {"inputs": inputs})
-    print(f"{name}: {np.abs(seen - wanted).max():.1e} of {np.abs(wanted).max():.1f}")
-    assert np.abs(seen - wanted).max() < 1e-3 * np.abs(wanted).max()
+    (outputs,) = session.run(None, {"inputs": inputs})
+    print(f"{name}: {np.abs(outputs - expected).max():.1e} of {np.abs(expected).max():.1f}")
+    assert np.abs(outputs - expected).max() < 1e-3 * np.abs(expected).max()
 
 
 def shipped(options: NetworkOptions):
-    found = shipped_network(options)
-    assert found is not None
-    return found
+    network = shipped_network(options)
+    assert network is not None
+    return network
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_it_says_what_it_is(name: str) -> None:
-    about = shipped(NETWORKS[name]).about
-    assert about["weights"]["licence"] in {"Apache-2.0", "MIT"}
-    assert about["weights"]["source"] == name and len(about["weights"]["sha256"]) == 64
-    assert about["preprocessing"]["input"] == NETWORKS[name].input
-    assert about["preprocessing"]["width_px"] == NETWORKS[name].width_px
-    assert about["training"] is None
+def test_its_header_names_its_source_and_licence(name: str) -> None:
+    card = shipped(NETWORKS[name]).card
+    assert card["weights"]["licence"] in {"Apache-2.0", "MIT"}
+    assert card["weights"]["source"] == name and len(card["weights"]["sha256"]) == 64
+    assert card["preprocessing"]["input"] == NETWORKS[name].input
+    assert card["preprocessing"]["width_px"] == NETWORKS[name].width_px
+    assert card["training"] is None
 
 
 def test_the_standard_recipe_takes_what_ships() -> None:
@@ -102,8 +102,8 @@ def test_other_settings_mean_another_network(other: dict) -> None:
 
 @pytest.mark.parametrize("kind", [".onnx", ".safetensors"])
 def test_together_they_are_small(kind: str) -> None:
-    room = [file for file in files("nadirfix.weights").iterdir() if file.name.endswith(kind)]
-    sizes = {file.name: len(file.read_bytes()) for file in room}
+    weights = [file for file in files("nadirfix.weights").iterdir() if file.name.endswith(kind)]
+    sizes = {file.name: len(file.read_bytes()) for file in weights}
     print(sizes)
     assert sum(sizes.values()) <= 40e6
     assert sum(size for name, size in sizes.items() if name.startswith("tiny")) < 5e6
@@ -115,7 +115,7 @@ def test_a_build_with_them_never_loads_torch(tmp_path: Path, base: str) -> None:
 
     write_ground(tmp_path / "map.tif")
     recipe = FEW.replace("tiny", base)
-    if base == "standard":  # eight bits take as long as all else; a core install tries them (make long)
+    if base == "standard":  # int8 takes as long as all else; a core install tries it (make long)
         recipe = recipe.replace("views = 8", "views = 0")
     (tmp_path / "r.toml").write_text(recipe)
     code = "import atexit, sys; from nadirfix.cli import main\n"
@@ -126,11 +126,11 @@ def test_a_build_with_them_never_loads_torch(tmp_path: Path, base: str) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("torch False\n")
     assert (tmp_path / "b.nadir" / "altitude_classes.npy").exists()
-    said = json.loads(done.stdout.splitlines()[0])
-    assert said["trained"] == {"altitude": False, "place": False}
-    assert set(said["accuracy"]["altitude"]) == {"e_avg_m", "within_25_m", "within_50_m", "within_100_m"}
-    print(said["described"])
-    assert (said["described"]["sheets"] is not None) == (base == "standard")
+    summary = json.loads(done.stdout.splitlines()[0])
+    assert summary["trained"] == {"altitude": False, "place": False}
+    assert set(summary["accuracy"]["altitude"]) == {"e_avg_m", "within_25_m", "within_50_m", "within_100_m"}
+    print(summary["described"])
+    assert (summary["described"]["sheets"] is not None) == (base == "standard")
 
 
 def test_an_embedder_of_one_s_own_gets_its_classes_from_the_map(tmp_path: Path) -> None:
@@ -158,11 +158,9 @@ SMALL = NetworkOptions(width_px=64, height_px=64, encoder="small", weights="rand
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network made as bench/ship.py makes those of the standard recipe, from weights of its own."""
+    """A network made as bench/training/ship.py makes the standard recipe's, from weights of its own."""
     pytest.importorskip("torch")
-    sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
-    import ship
-
+    from bench.training import ship
     from nadirfix.train.models.embedder import Embedder, seeded
     from nadirfix.train.models.embedder_checkpoint import save_embedder
     from nadirfix.train.models.weights import load_encoder
@@ -172,56 +170,54 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         encoder, record = load_encoder(SMALL)
     embedder = Embedder(encoder, SMALL, record)
     save_embedder(embedder, folder / "half.safetensors", {"licence": "none"})
-    save_embedder(
-        embedder, folder / "small.safetensors", {"licence": "CC0", "data": "noise"}, eight_bits=True
-    )
-    ship.write(dataclasses.replace(SMALL, start="small"), folder / "small.safetensors", eight_bits=True)
+    save_embedder(embedder, folder / "small.safetensors", {"licence": "CC0", "data": "noise"}, int8=True)
+    ship.write(dataclasses.replace(SMALL, start="small"), folder / "small.safetensors", int8=True)
     return folder
 
 
-def test_weights_in_eight_bits_are_half_as_large_and_start_what_runs(made: Path) -> None:
+def test_int8_weights_are_half_as_large_and_start_what_runs(made: Path) -> None:
     torch = pytest.importorskip("torch")
     from nadirfix.train.models.embedder import Embedder
-    from nadirfix.train.models.embedder_checkpoint import embedder_says, start_embedder
+    from nadirfix.train.models.embedder_checkpoint import embedder_metadata, load_embedder
     from nadirfix.train.models.weights import load_encoder
 
-    assert embedder_says(made / "small.safetensors")["data"] == "noise"
+    assert embedder_metadata(made / "small.safetensors")["data"] == "noise"
     sizes = [(made / f"{name}.safetensors").stat().st_size for name in ("small", "half")]
     assert sizes[0] < 0.6 * sizes[1]
     inputs = np.random.default_rng(1).uniform(0, 255, (3, 3, 64, 64)).astype(np.float32)
-    said = {}
+    outputs = {}
     for name in ("small", "half"):
         encoder, record = load_encoder(SMALL)
         embedder = Embedder(encoder, SMALL, record).eval()
-        found = start_embedder(embedder, str(made / f"{name}.safetensors"), record)
+        found = load_embedder(embedder, str(made / f"{name}.safetensors"), record)
         with torch.no_grad():
-            said[name] = embedder(torch.from_numpy(inputs)).numpy()
+            outputs[name] = embedder(torch.from_numpy(inputs)).numpy()
     assert found.licence == "none"
     (run,) = onnxruntime.InferenceSession(made / "small.onnx").run(None, {"inputs": inputs})
-    np.testing.assert_allclose(run, said["small"], rtol=2e-3, atol=2e-3 * np.abs(run).max())
-    cosine = (said["small"] * said["half"]).sum(1) / np.prod(
-        [np.linalg.norm(v, axis=1) for v in said.values()], 0
+    np.testing.assert_allclose(run, outputs["small"], rtol=2e-3, atol=2e-3 * np.abs(run).max())
+    cosine = (outputs["small"] * outputs["half"]).sum(1) / np.prod(
+        [np.linalg.norm(v, axis=1) for v in outputs.values()], 0
     )
-    print(f"eight bits against half precision: cosine {cosine.min():.5f}")
+    print(f"int8 against float16: cosine {cosine.min():.5f}")
     assert 0.999 < cosine.min() < 1.0
 
 
-def test_a_bundle_has_it_in_half_precision_which_every_library_reads(made: Path, tmp_path: Path) -> None:
+def test_a_bundle_has_it_in_float16_which_every_library_reads(made: Path, tmp_path: Path) -> None:
     content = (made / "small.onnx").read_bytes()
-    (tmp_path / "half.onnx").write_bytes(bytes_to_half(content))
-    assert bytes_to_half(bytes_to_half(content)) == (tmp_path / "half.onnx").read_bytes()
+    (tmp_path / "half.onnx").write_bytes(int8_to_float16(content))
+    assert int8_to_float16(int8_to_float16(content)) == (tmp_path / "half.onnx").read_bytes()
     inputs = np.random.default_rng(2).uniform(0, 255, (2, 3, 64, 64)).astype(np.float32)
-    (wanted,) = onnxruntime.InferenceSession(made / "small.onnx").run(None, {"inputs": inputs})
+    (expected,) = onnxruntime.InferenceSession(made / "small.onnx").run(None, {"inputs": inputs})
     files = NetworkFiles(tmp_path / "half.onnx")
-    for way in possible_ways(files):
-        if way.precision == "single":
-            said = load_way(files, way).run(inputs)
-            np.testing.assert_allclose(said, wanted, rtol=5e-3, atol=5e-3 * np.abs(wanted).max())
+    for backend in possible_backends(files):
+        if backend.precision == "single":
+            outputs = load_backend(files, backend).run(inputs)
+            np.testing.assert_allclose(outputs, expected, rtol=5e-3, atol=5e-3 * np.abs(expected).max())
 
 
 def test_a_network_made_elsewhere_is_named_by_its_path(made: Path) -> None:
     found = shipped_network(dataclasses.replace(SMALL, start=str(made / "small.onnx")))
-    assert found is not None and found.about["weights"]["licence"] == "CC0"
+    assert found is not None and found.card["weights"]["licence"] == "CC0"
     assert shipped_network(dataclasses.replace(SMALL, start=str(made / "none.onnx"))) is None
     assert shipped_network(dataclasses.replace(SMALL, gem_parts=1, start=str(made / "small.onnx"))) is None
 
@@ -234,13 +230,13 @@ def refused(start: Path, code: str, take=shipped_network) -> str:
 
 
 @pytest.mark.parametrize("content", [b"", b"not a network", b"\x08\x07" * 40])
-def test_a_file_that_is_no_network_is_said(content: bytes, tmp_path: Path, capfd) -> None:
+def test_a_file_that_is_no_network_is_refused(content: bytes, tmp_path: Path, capfd) -> None:
     (tmp_path / "x.onnx").write_bytes(content)
     assert f"{len(content)} bytes" in refused(tmp_path / "x.onnx", "weights.mismatch")
     assert capfd.readouterr().err == "", "nor does a library talk in between"
 
 
-def test_a_network_of_somebody_else_is_said(made: Path, tmp_path: Path) -> None:
+def test_a_network_of_somebody_else_is_refused(made: Path, tmp_path: Path) -> None:
     model = onnx.load(made / "small.onnx")
     for header in ({}, {"network": "{", "about": "{}"}, {"network": "7", "about": "{}"}):
         del model.metadata_props[:]
@@ -252,12 +248,12 @@ def test_a_network_of_somebody_else_is_said(made: Path, tmp_path: Path) -> None:
 def test_nothing_is_trained_from_a_network_that_only_runs(made: Path) -> None:
     pytest.importorskip("torch")
     from nadirfix.train.models.embedder import Embedder
-    from nadirfix.train.models.embedder_checkpoint import start_embedder
+    from nadirfix.train.models.embedder_checkpoint import load_embedder
     from nadirfix.train.models.weights import load_encoder
 
     def start(options: NetworkOptions) -> None:
         encoder, record = load_encoder(options)
-        start_embedder(Embedder(encoder, options, record), options.start, record)
+        load_embedder(Embedder(encoder, options, record), options.start, record)
 
     assert "without --train" in refused(made / "small.onnx", "weights.mismatch", start)
     assert "no such file" in refused(made / "none.onnx", "weights.missing", start)
@@ -275,25 +271,24 @@ def test_both_files_keep_the_same_matrices_whole(made: Path) -> None:
 
 
 @pytest.mark.parametrize("learn", ["place", "altitude"])
-def test_a_header_says_every_option_it_was_made_with(learn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_header_has_every_option_it_was_made_with(learn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command in it, given again, asks for the same network; where files lay is nobody's business."""
     pytest.importorskip("torch")
-    sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
-    import places
+    from bench.training import many_places
 
     folders = ["--real", "r", "--worlds", "w", "--out", "o", "--weights", "resnet"]
 
     def given(*words: str):
-        monkeypatch.setattr(sys, "argv", ["places.py", *words, *folders])
-        return places.arguments()
+        monkeypatch.setattr(sys, "argv", ["many_places", *words, *folders])
+        return many_places.arguments()
 
     first = given(
         learn, "--name", "n", "--start", "/far/s.safetensors", "--encoder", "small", "--leave-out", "mine",
         "--only-worlds", "--real-share", "0.7", "--seconds", "260", "--batch", "96", "--rate", "5e-5",
         "--seed", "3", *(["--soften", "0.7", "--width", "224"] if learn == "altitude" else []),
     )  # fmt: skip
-    said = places.said(first, {"places": ["campus"], "steps": 1})["command"]
-    assert "far" not in said
-    again = given(*said.split()[1:])
+    command = many_places.metadata(first, {"places": ["campus"], "steps": 1})["command"]
+    assert "far" not in command
+    again = given(*command.split()[3:])
     assert vars(again) | {"start": ""} == vars(first) | {"start": ""}
     assert again.start == "s.safetensors"

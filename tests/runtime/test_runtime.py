@@ -61,7 +61,7 @@ def networks():
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["altitude", "place"])
-def test_exported_networks_say_what_torch_says(which: int, tmp_path: Path) -> None:
+def test_exported_networks_agree_with_torch(which: int, tmp_path: Path) -> None:
     import torch
 
     from nadirfix.train.export import export_network
@@ -76,10 +76,10 @@ def test_exported_networks_say_what_torch_says(which: int, tmp_path: Path) -> No
     for batch in (1, 2, 5):
         inputs = np.random.default_rng(batch).uniform(0, 255, (batch, *shape)).astype(np.float32)
         with torch.no_grad():
-            want = module(torch.from_numpy(inputs)).numpy()
-        said = network.run(inputs)
-        assert said.dtype == np.float32
-        np.testing.assert_allclose(said, want, atol=1e-4 * np.abs(want).max())
+            expected = module(torch.from_numpy(inputs)).numpy()
+        outputs = network.run(inputs)
+        assert outputs.dtype == np.float32
+        np.testing.assert_allclose(outputs, expected, atol=1e-4 * np.abs(expected).max())
 
 
 def test_the_same_network_is_the_same_bytes_in_every_process(place: Path, tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_the_same_network_is_the_same_bytes_in_every_process(place: Path, tmp_pa
 
 
 def test_nothing_about_this_machine_is_in_the_file(place: Path) -> None:
-    held = place.read_bytes()
+    content = place.read_bytes()
     for trace in (b".py", b"site-packages", str(Path.home()).encode(), str(place.parent).encode()):
-        assert trace not in held
+        assert trace not in content
 
 
 def test_the_raw_embedding_does_not_carry_the_heads(place: Path) -> None:
@@ -128,9 +128,9 @@ def test_inputs_of_another_size_are_our_own_mistake(place: Path) -> None:
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut", "noise"])
 def test_a_broken_file_is_a_damaged_bundle(place: Path, tmp_path: Path, damage: str) -> None:
     path = tmp_path / "network.onnx"
-    held = place.read_bytes()
+    content = place.read_bytes()
     if damage != "missing":
-        path.write_bytes({"empty": b"", "cut": held[: len(held) // 2], "noise": b"\x07" * 5000}[damage])
+        path.write_bytes({"empty": b"", "cut": content[: len(content) // 2], "noise": b"\x07" * 5000}[damage])
     with pytest.raises(BundleError) as failed:
         load_network(path)
     assert failed.value.code == "bundle.damaged"

@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 
 from nadirfix.errors import ServiceError
 from nadirfix.serve.app import create_app
-from nadirfix.serve.middleware import CAREFUL
+from nadirfix.serve.middleware import SECURITY_HEADERS
 from nadirfix.serve.options import ServeOptions, is_this_machine
-from tests.serving import LOCAL, TOKEN, FakePlace, jpeg, small_bundle
+from tests.serving import LOCAL, TOKEN, FakeLocator, jpeg, small_bundle
 
 PATHS = ["/", "/v1/bundle", "/v1/tiles/0/0/0.jpg", "/v1/references/0.jpg", "/v1/references.geojson",
          "/healthz", "/readyz", "/metrics", "/openapi.json", "/nothing/here"]  # fmt: skip
@@ -29,7 +29,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 def client_of(bundle: object, page: Path | None = None, **options: object) -> TestClient:
     more = {} if page is None else {"page": page}
-    app = create_app(bundle, ServeOptions(**options), place=FakePlace(), **more)
+    app = create_app(bundle, ServeOptions(**options), locator=FakeLocator(), **more)
     return TestClient(app, base_url=LOCAL)
 
 
@@ -37,7 +37,7 @@ def client_of(bundle: object, page: Path | None = None, **options: object) -> Te
 def test_every_answer_is_careful(bundle: object, path: str) -> None:
     client = client_of(bundle)
     for answer in (client.get(path), client.post(path), client.get(path, headers={"Host": "evil.example"})):
-        for name, value in CAREFUL.items():
+        for name, value in SECURITY_HEADERS.items():
             assert answer.headers[name] == value, f"{answer.request.method} {answer.status_code}: {name}"
         assert answer.headers["x-request-id"] and answer.headers["cache-control"]
         assert "access-control-allow-origin" not in answer.headers
@@ -45,7 +45,7 @@ def test_every_answer_is_careful(bundle: object, path: str) -> None:
 
 
 def test_the_policy_lets_no_foreign_or_inline_code_run() -> None:
-    policy = dict(part.split(" ", 1) for part in CAREFUL["Content-Security-Policy"].split("; "))
+    policy = dict(part.split(" ", 1) for part in SECURITY_HEADERS["Content-Security-Policy"].split("; "))
     assert policy["default-src"] == "'none'" and policy["script-src"] == "'self'"
     assert not any("unsafe" in v or "*" in v or "http" in v for v in policy.values())
 
@@ -80,12 +80,12 @@ def test_a_token_in_the_address_is_not_read(bundle: object, key: str) -> None:
 
 
 def test_photos_are_not_read_without_the_token(bundle: object) -> None:
-    place = FakePlace()
-    client = TestClient(create_app(bundle, ServeOptions(token=TOKEN), place=place), base_url=LOCAL)
+    locator = FakeLocator()
+    client = TestClient(create_app(bundle, ServeOptions(token=TOKEN), locator=locator), base_url=LOCAL)
     headers = {"Content-Type": "image/jpeg"}
     for path in ("/v1/locate", "/v1/locate/batch"):
         assert client.post(path, content=jpeg(), headers=headers).status_code == 401
-    assert not place.asked
+    assert not locator.requests
 
 
 @pytest.mark.parametrize("path", OPEN)
@@ -160,9 +160,9 @@ def test_the_own_page_may_ask(bundle: object) -> None:
 def test_an_origin_that_was_named_may_ask(bundle: object) -> None:
     named = "https://map.example"
     client = client_of(bundle, allow_origins=(named,), token=TOKEN)
-    asked = {"Origin": named, "Access-Control-Request-Method": "POST",
+    preflight = {"Origin": named, "Access-Control-Request-Method": "POST",
              "Access-Control-Request-Headers": "authorization"}  # fmt: skip
-    before = client.options("/v1/locate", headers=asked)
+    before = client.options("/v1/locate", headers=preflight)
     assert before.status_code == 200 and before.headers["access-control-allow-origin"] == named
     headers = {"Origin": named, "Authorization": f"Bearer {TOKEN}"}
     answer = client.get("/v1/bundle", headers=headers)

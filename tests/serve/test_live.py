@@ -1,4 +1,4 @@
-"""The service on real sockets: full, slow, greedy and vanished clients, and an orderly end."""
+"""The service on real sockets: a full queue, slow, greedy and vanished clients, an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ pytest.importorskip("fastapi")
 
 import httpx
 
-from nadirfix.serve.options import Pace, ServeOptions
-from nadirfix.serve.uploads.parameters import Wish
+from nadirfix.serve.options import QueueOptions, ServeOptions
+from nadirfix.serve.uploads.parameters import RequestParameters
 from tests.serving import (
-    FakePlace,
-    Gate,
+    FakeLocator,
+    Latch,
     Running,
     form,
     head,
@@ -51,10 +51,10 @@ def waiting(service: Running) -> int:
 
 
 def test_a_full_queue_is_429_and_nothing_piles_up(bundle: Any) -> None:
-    gate = Gate()
-    place = FakePlace(gate)
+    latch = Latch()
+    locator = FakeLocator(latch)
     with (
-        running(bundle, ServeOptions(queue=3, pace=Pace(deviations=0.0)), place) as service,
+        running(bundle, ServeOptions(queue=3, queueing=QueueOptions(deviations=0.0)), locator) as service,
         ThreadPoolExecutor(20) as pool,
     ):
         first = [pool.submit(post, service) for _ in range(3)]
@@ -63,35 +63,35 @@ def test_a_full_queue_is_429_and_nothing_piles_up(bundle: Any) -> None:
         assert {r.status_code for r in refused} == {429}
         assert all(int(r.headers["retry-after"]) >= 1 for r in refused)
         assert refused[0].json()["error"]["code"] == "service.busy"
-        assert waiting(service) == 3 and len(place.asked) == 1
-        gate.open.set()
+        assert waiting(service) == 3 and len(locator.requests) == 1
+        latch.open.set()
         assert [f.result().status_code for f in first] == [200] * 3
         assert post(service).status_code == 200
 
 
 def test_a_refused_body_is_not_needed(bundle: Any) -> None:
-    """Who is refused hears it before the photo is sent."""
-    gate = Gate()
-    with running(bundle, ServeOptions(queue=1), FakePlace(gate)) as service, ThreadPoolExecutor(1) as pool:
+    """A refused client gets its answer before the photo is uploaded."""
+    latch = Latch()
+    with running(bundle, ServeOptions(queue=1), FakeLocator(latch)) as service, ThreadPoolExecutor(1) as pool:
         held = pool.submit(post, service)
         until(lambda: waiting(service) == 1)
         with service.connect() as line:
             line.sendall(head(service, 5_000_000))
             assert line.recv(20) == b"HTTP/1.1 429 Too Man"
-        gate.open.set()
+        latch.open.set()
         assert held.result().status_code == 200
 
 
-def test_a_client_that_waits_to_be_let_in_sends_nothing_in_vain(bundle: Any) -> None:
-    gate = Gate()
-    with running(bundle, ServeOptions(queue=1), FakePlace(gate)) as service, ThreadPoolExecutor(1) as pool:
+def test_a_client_that_expects_100_continue_uploads_nothing_in_vain(bundle: Any) -> None:
+    latch = Latch()
+    with running(bundle, ServeOptions(queue=1), FakeLocator(latch)) as service, ThreadPoolExecutor(1) as pool:
         asks = head(service, len(PHOTO)).replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n")
         held = pool.submit(post, service)
         until(lambda: waiting(service) == 1)
         with service.connect() as line:
             line.sendall(asks)
             assert line.recv(20) == b"HTTP/1.1 429 Too Man"
-        gate.open.set()
+        latch.open.set()
         held.result()
         with service.connect() as line:
             line.sendall(asks)
@@ -101,76 +101,76 @@ def test_a_client_that_waits_to_be_let_in_sends_nothing_in_vain(bundle: Any) -> 
 
 
 def test_a_photo_that_takes_too_long_is_503_and_the_service_says_it_is_stuck(bundle: Any) -> None:
-    gate = Gate()
+    latch = Latch()
     options = ServeOptions(photo_s=0.2, at_once=1)
-    with running(bundle, options, FakePlace(gate)) as service:
+    with running(bundle, options, FakeLocator(latch)) as service:
         answer = post(service)
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "service.timeout")
         assert int(answer.headers["retry-after"]) >= 1
         assert httpx.get(f"{service.url}/readyz").status_code == 503
         assert httpx.get(f"{service.url}/healthz").status_code == 200
-        gate.open.set()
+        latch.open.set()
         until(lambda: httpx.get(f"{service.url}/readyz").status_code == 200)
 
 
 def test_two_photos_are_placed_at_the_same_time(bundle: Any) -> None:
     both = threading.Barrier(2)
-    place = FakePlace(lambda *_: both.wait(10) and None)  # broken, and 500, where the other never comes
-    with running(bundle, ServeOptions(at_once=2), place) as service, ThreadPoolExecutor(4) as pool:
+    locator = FakeLocator(lambda *_: both.wait(10) and None)  # broken, and 500, where the other never comes
+    with running(bundle, ServeOptions(at_once=2), locator) as service, ThreadPoolExecutor(4) as pool:
         answers = [pool.submit(post, service) for _ in range(4)]
         assert [a.result().status_code for a in answers] == [200] * 4
 
 
 def test_one_stuck_photo_leaves_the_other_core_to_the_others(bundle: Any) -> None:
-    gate, stuck = Gate(), b"stuck" + PHOTO
-    place = FakePlace(lambda photo, wish: gate(photo, wish) if photo == stuck else None)
-    with running(bundle, ServeOptions(photo_s=0.3, at_once=2), place) as service:
+    latch, stuck = Latch(), b"stuck" + PHOTO
+    locator = FakeLocator(lambda photo, parameters: latch(photo, parameters) if photo == stuck else None)
+    with running(bundle, ServeOptions(photo_s=0.3, at_once=2), locator) as service:
         assert post(service, photo=stuck).status_code == 503
         until(lambda: httpx.get(f"{service.url}/readyz").json().get("stuck") == 1)
         assert [post(service).status_code for _ in range(5)] == [200] * 5
         assert "nadirfix_photos_stuck 1.0" in httpx.get(f"{service.url}/metrics").text
         assert post(service, photo=stuck).status_code == 503
         until(lambda: httpx.get(f"{service.url}/readyz").status_code == 503)  # now nobody is left
-        gate.open.set()
+        latch.open.set()
         until(lambda: httpx.get(f"{service.url}/readyz").json().get("stuck") == 0)
 
 
 def test_a_client_that_hangs_up_frees_its_place(bundle: Any) -> None:
-    gate = Gate()
-    place = FakePlace(gate)
-    with running(bundle, ServeOptions(queue=2), place) as service, ThreadPoolExecutor(1) as pool:
+    latch = Latch()
+    locator = FakeLocator(latch)
+    with running(bundle, ServeOptions(queue=2), locator) as service, ThreadPoolExecutor(1) as pool:
         held = pool.submit(post, service)
         until(lambda: waiting(service) == 1)
         with service.connect() as line:
             line.sendall(head(service, len(PHOTO)) + PHOTO)
             until(lambda: waiting(service) == 2)
         until(lambda: waiting(service) == 1)
-        gate.open.set()
+        latch.open.set()
         held.result()
-    assert len(place.asked) == 1  # the other one was never begun
+    assert len(locator.requests) == 1  # the other one was never started
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
-def test_a_graceful_stop_finishes_what_was_taken(bundle: Any, at_once: int) -> None:
-    gate = Gate()
-    place = FakePlace(gate)
-    options = ServeOptions(queue=5, at_once=at_once, pace=Pace(deviations=0.0))
-    with ThreadPoolExecutor(8) as pool, running(bundle, options, place) as service:
-        taken = [pool.submit(post, service) for _ in range(5)]
+def test_a_graceful_stop_finishes_what_was_accepted(bundle: Any, at_once: int) -> None:
+    latch = Latch()
+    locator = FakeLocator(latch)
+    options = ServeOptions(queue=5, at_once=at_once, queueing=QueueOptions(deviations=0.0))
+    with ThreadPoolExecutor(8) as pool, running(bundle, options, locator) as service:
+        accepted = [pool.submit(post, service) for _ in range(5)]
         until(lambda: waiting(service) == 5)
         service.stop()
         until(lambda: not _accepts(service))
-        assert not any(f.done() for f in taken) and len(place.asked) == at_once
-        gate.open.set()
-        assert [f.result().status_code for f in taken] == [200] * 5
-    assert len(place.asked) == 5
+        assert not any(f.done() for f in accepted) and len(locator.requests) == at_once
+        latch.open.set()
+        assert [f.result().status_code for f in accepted] == [200] * 5
+    assert len(locator.requests) == 5
 
 
 def test_a_batch_answers_each_photo_before_the_next_is_sent(bundle: Any) -> None:
     """As an aircraft sends them, one by one through one request."""
     body, kind = form(*[("photo", f"{i}.jpg", PHOTO) for i in range(3)])
     length, starts = len(body), [body.index(b'filename="%d.jpg"' % i) for i in (1, 2)]
-    with running(bundle, ServeOptions(), FakePlace()) as service, service.connect() as line:
+    with running(bundle, ServeOptions(), FakeLocator()) as service, service.connect() as line:
         line.sendall(head(service, length, path="/v1/locate/batch", kind=kind) + body[: starts[0]])
         received = receive_until(line, b"0.jpg")
         assert b"application/x-ndjson" in received
@@ -184,49 +184,52 @@ def test_a_batch_is_placed_on_every_core_and_its_lines_stay_in_order(bundle: Any
     """The first photo is done only when the second is: one after the other they would never be."""
     second = threading.Event()
 
-    def do(_: bytes, wish: Wish) -> None:
-        if wish.name == "0.jpg":
+    def action(_: bytes, parameters: RequestParameters) -> None:
+        if parameters.name == "0.jpg":
             assert second.wait(10)
-        if wish.name == "1.jpg":
+        if parameters.name == "1.jpg":
             second.set()
 
-    with running(bundle, ServeOptions(at_once=2), FakePlace(do)) as service:
+    with running(bundle, ServeOptions(at_once=2), FakeLocator(action)) as service:
         assert batch(service, 6) == [(f"{i}.jpg", "fix") for i in range(6)]
 
 
 def test_a_batch_takes_no_core_from_other_clients_but_one(bundle: Any) -> None:
-    """While somebody else is at the second worker, a batch has one photo in the house."""
-    gate, most, at_work = Gate(), [], set()
+    """While another client has the second worker, a batch has one pending photo."""
+    latch, most, running_now = Latch(), [], set()
 
-    def do(photo: bytes, wish: Wish) -> None:
-        if not wish.name.endswith(".jpg"):
-            return gate(photo, wish)
-        at_work.add(wish.name)
-        most.append(len(at_work))
+    def action(photo: bytes, parameters: RequestParameters) -> None:
+        if not parameters.name.endswith(".jpg"):
+            return latch(photo, parameters)
+        running_now.add(parameters.name)
+        most.append(len(running_now))
         time.sleep(0.02)
-        return at_work.discard(wish.name)
+        return running_now.discard(parameters.name)
 
-    with running(bundle, ServeOptions(at_once=2), FakePlace(do)) as service, ThreadPoolExecutor(1) as pool:
+    with (
+        running(bundle, ServeOptions(at_once=2), FakeLocator(action)) as service,
+        ThreadPoolExecutor(1) as pool,
+    ):
         held = pool.submit(post, service)
-        assert gate.entered.acquire(timeout=10)
+        assert latch.entered.acquire(timeout=10)
         assert len(batch(service, 6)) == 6
         assert most == [1] * 6
-        gate.open.set()
+        latch.open.set()
         assert held.result().status_code == 200
         assert len(batch(service, 6)) == 6
         assert max(most) == 2
 
 
 def test_a_batch_leaves_itself_room_to_read_on(bundle: Any) -> None:
-    """Twelve idle workers, and memory for eight photos: it hands on five, and is not broken off."""
-    photo, gate = bytes(1_000_000), Gate()
+    """Twelve idle workers, and memory for eight photos: it submits five, and is not broken off."""
+    photo, latch = bytes(1_000_000), Latch()
     options = ServeOptions(at_once=12, photo_bytes=2_000_000, upload_bytes=8_500_000)
-    with running(bundle, options, FakePlace(gate)) as service, ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(batch, service, 12, photo)
-        assert all(gate.entered.acquire(timeout=10) for _ in range(5))
-        assert not gate.entered.acquire(timeout=0.3)
-        gate.open.set()
-        assert asked.result() == [(f"{i}.jpg", "fix") for i in range(12)]
+    with running(bundle, options, FakeLocator(latch)) as service, ThreadPoolExecutor(1) as pool:
+        answered = pool.submit(batch, service, 12, photo)
+        assert all(latch.entered.acquire(timeout=10) for _ in range(5))
+        assert not latch.entered.acquire(timeout=0.3)
+        latch.open.set()
+        assert answered.result() == [(f"{i}.jpg", "fix") for i in range(12)]
 
 
 def batch(service: Running, photos: int, photo: bytes = PHOTO) -> list[tuple[str, str]]:
@@ -250,10 +253,10 @@ def test_a_client_that_sends_everything_before_it_reads_is_not_waited_for(bundle
     """Two thousand long lines do not fit into the sockets between us; reading must go on all the same."""
     names = [f"{i:04d}{'x' * 190}" for i in range(900)]
     body, kind = form(*[("photo", name, b"x") for name in names])
-    fill = FakePlace()
+    fill = FakeLocator()
 
-    def padded(photo: bytes, wish: Any) -> dict[str, Any]:
-        return {**fill(photo, wish), "pad": "y" * 20_000}
+    def padded(photo: bytes, parameters: Any) -> dict[str, Any]:
+        return {**fill(photo, parameters), "pad": "y" * 20_000}
 
     with running(bundle, ServeOptions(), padded) as service:
         answer = httpx.post(
@@ -264,7 +267,7 @@ def test_a_client_that_sends_everything_before_it_reads_is_not_waited_for(bundle
 
 def test_too_many_batches_at_once_are_429(bundle: Any) -> None:
     body, kind = form(("photo", "a.jpg", PHOTO), ("photo", "b.jpg", PHOTO))
-    with running(bundle, ServeOptions(batches=1), FakePlace()) as service, service.connect() as line:
+    with running(bundle, ServeOptions(batches=1), FakeLocator()) as service, service.connect() as line:
         line.sendall(head(service, len(body), path="/v1/locate/batch", kind=kind) + body[:100])
         time.sleep(0.2)
         answer = httpx.post(f"{service.url}/v1/locate/batch", content=body, headers={"Content-Type": kind})
@@ -276,7 +279,7 @@ def test_too_many_batches_at_once_are_429(bundle: Any) -> None:
 @pytest.mark.parametrize("path", ["/v1/locate", "/v1/locate/batch"])
 def test_a_body_that_stops_is_dropped(bundle: Any, path: str) -> None:
     body, kind = form(("photo", "a.jpg", PHOTO))
-    with running(bundle, HASTY, FakePlace()) as service, service.connect() as line:
+    with running(bundle, HASTY, FakeLocator()) as service, service.connect() as line:
         began_s = time.monotonic()
         line.sendall(head(service, len(body), path=path, kind=kind) + body[:50])
         answer = read_all(line)
@@ -286,17 +289,17 @@ def test_a_body_that_stops_is_dropped(bundle: Any, path: str) -> None:
 
 def test_a_body_that_trickles_is_dropped(bundle: Any) -> None:
     """One byte now and then keeps many servers waiting for ever."""
-    place = FakePlace()
-    with running(bundle, HASTY, place) as service, service.connect() as line:
+    locator = FakeLocator()
+    with running(bundle, HASTY, locator) as service, service.connect() as line:
         line.sendall(head(service, 1000))
         with Trickle(line, b"x"):
             assert b" 408 " in read_all(line).partition(b"\r\n")[0]
-        assert not place.asked
+        assert not locator.requests
 
 
 @pytest.mark.parametrize("start", [b"", b"GET /v1/bun", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: "])
 def test_headers_that_do_not_end_are_dropped(bundle: Any, start: bytes) -> None:
-    with running(bundle, HASTY, FakePlace()) as service, service.connect() as line:
+    with running(bundle, HASTY, FakeLocator()) as service, service.connect() as line:
         line.sendall(start)
         began_s = time.monotonic()
         with Trickle(line, b"y" if start else b""):
@@ -305,7 +308,7 @@ def test_headers_that_do_not_end_are_dropped(bundle: Any, start: bytes) -> None:
 
 
 def test_a_kept_connection_is_closed_when_idle_and_not_before(bundle: Any) -> None:
-    slow = FakePlace(lambda *_: time.sleep(0.6))
+    slow = FakeLocator(lambda *_: time.sleep(0.6))
     with running(bundle, HASTY, slow) as service, service.connect() as line:
         line.sendall(head(service, len(PHOTO)) + PHOTO)
         assert b"200 OK" in receive_until(line, b"bytes")  # although it took longer than headers may
@@ -317,19 +320,19 @@ def test_a_kept_connection_is_closed_when_idle_and_not_before(bundle: Any) -> No
         assert 0.3 < time.monotonic() - began_s < 5
 
 
-def test_the_rest_of_a_refused_body_is_let_pass_and_the_connection_kept(bundle: Any) -> None:
-    """Who hears 429 early may still be sending; it asks again on the same line when it is told to."""
-    gate = Gate()
+def test_the_rest_of_a_refused_body_is_dropped_and_the_connection_kept(bundle: Any) -> None:
+    """A client that gets 429 early may still be uploading; it retries on the same connection."""
+    latch = Latch()
     options = ServeOptions(queue=1, header_s=0.3, idle_s=30.0)
-    with running(bundle, options, FakePlace(gate)) as service, ThreadPoolExecutor(1) as pool:
+    with running(bundle, options, FakeLocator(latch)) as service, ThreadPoolExecutor(1) as pool:
         held = pool.submit(post, service)
         until(lambda: waiting(service) == 1)
         with service.connect() as line:
             line.sendall(head(service, len(PHOTO)) + PHOTO[:100])
             receive_until(line, b"Retry-After says")
             line.sendall(PHOTO[100:])
-            time.sleep(0.6)  # longer than a head may take
-            gate.open.set()
+            time.sleep(0.6)  # longer than headers may take
+            latch.open.set()
             held.result()
             line.sendall(head(service, len(PHOTO)) + PHOTO)
             assert b"200 OK" in receive_until(line, b"bytes")
@@ -337,7 +340,7 @@ def test_the_rest_of_a_refused_body_is_let_pass_and_the_connection_kept(bundle: 
 
 def test_headers_that_do_not_end_are_dropped_on_a_kept_connection_too(bundle: Any) -> None:
     patient = replace(HASTY, idle_s=30.0)
-    with running(bundle, patient, FakePlace()) as service, service.connect() as line:
+    with running(bundle, patient, FakeLocator()) as service, service.connect() as line:
         line.sendall(head(service, len(PHOTO)) + PHOTO)
         receive_until(line, b"bytes")
         began_s = time.monotonic()
@@ -357,7 +360,7 @@ def test_headers_that_do_not_end_are_dropped_on_a_kept_connection_too(bundle: An
     ],
 )
 def test_oversized_and_unreadable_heads_are_refused(bundle: Any, request_head: bytes) -> None:
-    with running(bundle, HASTY, FakePlace()) as service, service.connect() as line:
+    with running(bundle, HASTY, FakeLocator()) as service, service.connect() as line:
         line.sendall(request_head)
         answer = read_all(line)
         assert (
@@ -369,27 +372,27 @@ def test_oversized_and_unreadable_heads_are_refused(bundle: Any, request_head: b
 
 def test_an_answer_is_sent_at_once(bundle: Any) -> None:
     """Its head and its body are small: the second would wait until the client has confirmed the first."""
-    with running(bundle, ServeOptions(), FakePlace()) as service, service.connect() as line:
+    with running(bundle, ServeOptions(), FakeLocator()) as service, service.connect() as line:
         line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         receive_until(line, b"alive")
         (connection,) = service.server.server_state.connections
-        told = connection.transport.get_extra_info("socket")
-        assert told.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        sock = connection.transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
-def test_more_connections_than_bearable_are_closed(bundle: Any) -> None:
-    with running(bundle, ServeOptions(connections=5), FakePlace()) as service:
+def test_more_connections_than_allowed_are_closed(bundle: Any) -> None:
+    with running(bundle, ServeOptions(connections=5), FakeLocator()) as service:
         lines = [service.connect() for _ in range(10)]
         try:
             time.sleep(0.2)
-            asked = 0
+            answered = 0
             for line in lines:
                 try:
                     line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                    asked += line.recv(15) == b"HTTP/1.1 200 OK"
+                    answered += line.recv(15) == b"HTTP/1.1 200 OK"
                 except OSError:
                     pass
-            assert asked == 5
+            assert answered == 5
         finally:
             for line in lines:
                 line.close()

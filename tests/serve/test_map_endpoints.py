@@ -1,4 +1,4 @@
-"""Tiles lie where they say, in metres; references show what they are; what is kept is kept rightly."""
+"""Tiles are where they should be, in metres; reference views show their ground; caching is right."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nadirfix.serve.app import create_app
 from nadirfix.serve.options import ServeOptions
 from nadirfix.serve.tiles.render import draw_tile, zooms
 from nadirfix.types import Fix
-from tests.serving import EPSG, LOCAL, NORTH_M, SIDE_M, WEST_M, FakePlace, small_bundle
+from tests.serving import EPSG, LOCAL, NORTH_M, SIDE_M, WEST_M, FakeLocator, small_bundle
 
 #: The oracle: tile numbers to Mercator metres by the definition, and from there by PROJ.
 HALF_M = math.pi * 6378137.0
@@ -30,7 +30,7 @@ LONLAT = pyproj.Transformer.from_crs(EPSG, 4326, always_xy=True)
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
     bundle = small_bundle(tmp_path_factory.mktemp("bundle") / "small.nadir")
-    return TestClient(create_app(bundle, ServeOptions(), place=FakePlace()), base_url=LOCAL)
+    return TestClient(create_app(bundle, ServeOptions(), locator=FakeLocator()), base_url=LOCAL)
 
 
 def tile_of(lon: float, lat: float, z: int) -> tuple[int, int]:
@@ -47,13 +47,13 @@ def ground_of(z: int, x: int, y: int) -> tuple[np.ndarray, np.ndarray]:
     return UTM.transform(mx, my)
 
 
-def shown(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+def decoded(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Colours and cover of a tile."""
     picture = np.asarray(Image.open(io.BytesIO(data)).convert("RGBA"), float)
     return picture[..., :3], picture[..., 3] > 0
 
 
-def place_of(colours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def position_of(colours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the ramp has these colours: the middle of the first pixel has the first step."""
     share = (colours - 20) / 215
     east = WEST_M + 0.5 + share[..., 0] * (SIDE_M - 1)
@@ -65,7 +65,7 @@ def test_tiles_lie_where_they_say(client: TestClient, z: int) -> None:
     centre = LONLAT.transform(WEST_M + SIDE_M / 2, NORTH_M - SIDE_M / 2)
     x, y = tile_of(*centre, z)
     answer = client.get(f"/v1/tiles/{z}/{x}/{y}.jpg")
-    colours, cover = shown(answer.content)
+    colours, cover = decoded(answer.content)
     east, north = ground_of(z, x, y)
     inside = (
         (east > WEST_M + 5)
@@ -74,8 +74,8 @@ def test_tiles_lie_where_they_say(client: TestClient, z: int) -> None:
         & (north > NORTH_M - SIDE_M + 5)
     )
     assert inside.sum() > 500 and cover[inside].all()
-    seen_east, seen_north = place_of(colours)
-    off_m = [float(np.mean((a - b)[inside])) for a, b in ((seen_east, east), (seen_north, north))]
+    shown_east_m, shown_north_m = position_of(colours)
+    off_m = [float(np.mean((a - b)[inside])) for a, b in ((shown_east_m, east), (shown_north_m, north))]
     print(f"zoom {z}: {off_m[0]:+.3f} m east, {off_m[1]:+.3f} m north of the oracle")
     assert max(abs(v) for v in off_m) < 0.35  # a grey level is 2.3 m; JPEG rounds
 
@@ -85,7 +85,7 @@ def test_the_edge_of_the_map_is_the_edge_of_the_tile_s_cover(client: TestClient,
     x, y = tile_of(*LONLAT.transform(WEST_M + 3, NORTH_M - 3), z)
     answer = client.get(f"/v1/tiles/{z}/{x}/{y}.jpg")
     assert answer.headers["content-type"] == "image/png"
-    _, cover = shown(answer.content)
+    _, cover = decoded(answer.content)
     east, north = ground_of(z, x, y)
     beyond_m = np.maximum.reduce(
         [WEST_M - east, east - WEST_M - SIDE_M, north - NORTH_M, NORTH_M - SIDE_M - north]
@@ -98,7 +98,8 @@ def test_neighbours_fit_together(client: TestClient) -> None:
     """The ramp goes on from one tile into the next: twenty columns on, it is twenty columns further east."""
     x, y = tile_of(*LONLAT.transform(WEST_M + SIDE_M / 2, NORTH_M - SIDE_M / 2), 17)
     left, right = (
-        place_of(shown(client.get(f"/v1/tiles/17/{column}/{y}.jpg").content)[0])[0] for column in (x, x + 1)
+        position_of(decoded(client.get(f"/v1/tiles/17/{column}/{y}.jpg").content)[0])[0]
+        for column in (x, x + 1)
     )
     step_m = ground_of(17, x, y)[0][0, 1] - ground_of(17, x, y)[0][0, 0]
     jump_m = right[:, :20].mean() - left[:, -20:].mean()
@@ -118,7 +119,7 @@ def test_a_turned_map_in_another_system_shows_the_same_ground(tmp_path) -> None:
     middle = WEST_M + 250 * (a + b), NORTH_M + 250 * (b - a)
     x, y = tile_of(*LONLAT.transform(*middle), 17)
     drawn = draw_tile(texture, 17, x, y, quality=95)
-    colours, cover = shown(drawn.data)
+    colours, cover = decoded(drawn.data)
     east, north = ground_of(17, x, y)
     inside = cover & (np.hypot(east - middle[0], north - middle[1]) < 100)
     off_east = np.mean((colours[..., 0] / 255 * 700 + WEST_M - east)[inside])
@@ -135,8 +136,8 @@ def test_zooms_fit_the_map(client: TestClient) -> None:
     pixel_m = 2 * HALF_M / 256 * math.cos(math.radians(lat))
     assert pixel_m / 2**high <= texture.gsd_m < pixel_m / 2 ** (high - 1)
     assert 16 < SIDE_M / (pixel_m / 2**low) < 64
-    told = client.get("/v1/bundle").json()["tiles"]
-    assert (told["min_zoom"], told["max_zoom"]) == (low, high)
+    description = client.get("/v1/bundle").json()["tiles"]
+    assert (description["min_zoom"], description["max_zoom"]) == (low, high)
 
 
 def small_texture() -> Texture:
@@ -148,7 +149,7 @@ def small_texture() -> Texture:
 def test_beyond_the_map_tiles_are_transparent(client: TestClient) -> None:
     for path in ("17/0/0", "13/4000/4000", "0/0/0"):
         answer = client.get(f"/v1/tiles/{path}.jpg")
-        colours, cover = shown(answer.content)
+        colours, cover = decoded(answer.content)
         assert answer.status_code == 200 and colours.shape == (256, 256, 3) and not cover.any()
         assert answer.headers["content-type"] == "image/png"
 
@@ -173,14 +174,17 @@ def test_what_is_not_there_is_404(client: TestClient, path: str) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "service.not_found")
 
 
-def test_what_is_shown_is_kept_under_its_own_address(client: TestClient) -> None:
-    told = client.get("/v1/bundle").json()
-    named = told["references"]["url"].replace("{row}", "1")
-    kept, asked = client.get(named), client.get(named.partition("?")[0])
-    assert "immutable" in kept.headers["cache-control"] and asked.headers["cache-control"] == "no-cache"
-    assert kept.headers["etag"] == asked.headers["etag"] and told["hash"] in kept.headers["etag"]
+def test_tiles_and_references_are_cached_under_a_versioned_address(client: TestClient) -> None:
+    description = client.get("/v1/bundle").json()
+    named = description["references"]["url"].replace("{row}", "1")
+    versioned, plain = client.get(named), client.get(named.partition("?")[0])
+    assert "immutable" in versioned.headers["cache-control"] and plain.headers["cache-control"] == "no-cache"
+    assert (
+        versioned.headers["etag"] == plain.headers["etag"]
+        and description["hash"] in versioned.headers["etag"]
+    )
     for path in (named, "/v1/tiles/17/0/0.jpg", "/v1/references.geojson"):
-        again = client.get(path, headers={"If-None-Match": kept.headers["etag"]})
+        again = client.get(path, headers={"If-None-Match": versioned.headers["etag"]})
         assert again.status_code == 304 and not again.content
         assert client.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
 
@@ -188,11 +192,14 @@ def test_what_is_shown_is_kept_under_its_own_address(client: TestClient) -> None
 def test_a_reference_shows_its_own_ground_with_its_heading_up(client: TestClient) -> None:
     """The second one looks east: to its right lies the south, so green grows to the right, red upwards."""
     picture = np.asarray(Image.open(io.BytesIO(client.get("/v1/references/1.jpg").content)), float)
-    told = client.get("/v1/bundle").json()
-    assert picture.shape[:2] == (told["references"]["height_px"], told["references"]["width_px"])
-    east, north = place_of(picture)
+    description = client.get("/v1/bundle").json()
+    assert picture.shape[:2] == (
+        description["references"]["height_px"],
+        description["references"]["width_px"],
+    )
+    east, north = position_of(picture)
     assert abs(east.mean() - (WEST_M + 250)) < 1.5 and abs(north.mean() - (NORTH_M - 250)) < 1.5
-    width_m, height_m = told["canonical"]["footprint_m"]
+    width_m, height_m = description["canonical"]["footprint_m"]
     assert (north[:, 5].mean() - north[:, -6].mean()) == pytest.approx(width_m, rel=0.04)
     assert (east[5].mean() - east[-6].mean()) == pytest.approx(height_m, rel=0.04)
 
@@ -211,24 +218,26 @@ def test_references_are_all_listed(client: TestClient) -> None:
 
 
 def test_the_bundle_tells_where_its_map_lies(client: TestClient) -> None:
-    told = client.get("/v1/bundle").json()
-    assert told["bounds_m"] == [WEST_M, NORTH_M - SIDE_M, WEST_M + SIDE_M, NORTH_M]
+    description = client.get("/v1/bundle").json()
+    assert description["bounds_m"] == [WEST_M, NORTH_M - SIDE_M, WEST_M + SIDE_M, NORTH_M]
     corners = [
         (WEST_M, NORTH_M),
         (WEST_M, NORTH_M - SIDE_M),
         (WEST_M + SIDE_M, NORTH_M - SIDE_M),
         (WEST_M + SIDE_M, NORTH_M),
     ]
-    np.testing.assert_allclose(told["outline_lonlat"], [LONLAT.transform(*c) for c in corners], atol=1e-9)
-    west, south, east, north = told["bounds_lonlat"]
-    assert all(west <= lon <= east and south <= lat <= north for lon, lat in told["outline_lonlat"])
-    assert told["name"] == "small" and told["token_needed"] is False
-    assert "/" not in told["name"]
+    np.testing.assert_allclose(
+        description["outline_lonlat"], [LONLAT.transform(*c) for c in corners], atol=1e-9
+    )
+    west, south, east, north = description["bounds_lonlat"]
+    assert all(west <= lon <= east and south <= lat <= north for lon, lat in description["outline_lonlat"])
+    assert description["name"] == "small" and description["token_needed"] is False
+    assert "/" not in description["name"]
 
 
 def count_of(name: str, text: str) -> float:
-    found = [line.split()[-1] for line in text.splitlines() if line.startswith(name)]
-    return float(found[0]) if found else 0.0
+    values = [line.split()[-1] for line in text.splitlines() if line.startswith(name)]
+    return float(values[0]) if values else 0.0
 
 
 def test_metrics_count_what_was_done(client: TestClient) -> None:
@@ -245,12 +254,12 @@ def test_metrics_count_what_was_done(client: TestClient) -> None:
 
 
 def test_the_description_lists_every_path_with_examples(client: TestClient) -> None:
-    told = client.get("/openapi.json").json()
-    assert set(told["paths"]) == {
+    description = client.get("/openapi.json").json()
+    assert set(description["paths"]) == {
         "/v1/locate", "/v1/locate/batch", "/v1/bundle", "/v1/tiles/{z}/{x}/{y}.jpg", "/v1/tiles/{z}/{x}/{y}",
         "/v1/references.geojson", "/v1/references/{row}.jpg", "/healthz", "/readyz", "/metrics",
     }  # fmt: skip
-    schemas = told["components"]["schemas"]
+    schemas = description["components"]["schemas"]
     nowhere = Fix(photo="a.jpg", status="no_fix", position=None, reason="nothing to see")
     assert schemas["Line"]["required"] == list(nowhere.to_dict())
     assert set(schemas["Line"]["example"]) == set(schemas["Line"]["required"])

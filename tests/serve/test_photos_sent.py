@@ -1,4 +1,4 @@
-"""Photos handed in by HTTP: what reaches the locator, what comes back, what is refused before it is read."""
+"""Photos uploaded by HTTP: what reaches the locator, what is answered, what is refused before it is read."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nadirfix.camera import Camera
 from nadirfix.errors import BundleError, InputError
 from nadirfix.serve.app import create_app
 from nadirfix.serve.options import ServeOptions
-from nadirfix.serve.uploads.parameters import Wish, check_kind, clean_name
-from tests.serving import LOCAL, FakePlace, form, jpeg, small_bundle
+from nadirfix.serve.uploads.parameters import RequestParameters, check_file_type, clean_name
+from tests.serving import LOCAL, FakeLocator, form, jpeg, small_bundle
 
 OPTIONS = ServeOptions(photo_bytes=100_000)
 PHOTO = jpeg()
@@ -33,13 +33,13 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 
 @pytest.fixture
-def place() -> FakePlace:
-    return FakePlace()
+def locator() -> FakeLocator:
+    return FakeLocator()
 
 
 @pytest.fixture
-def client(bundle: object, place: FakePlace) -> Iterator[TestClient]:
-    with TestClient(create_app(bundle, OPTIONS, place=place), base_url=LOCAL) as client:
+def client(bundle: object, locator: FakeLocator) -> Iterator[TestClient]:
+    with TestClient(create_app(bundle, OPTIONS, locator=locator), base_url=LOCAL) as client:
         yield client
 
 
@@ -53,11 +53,11 @@ def lines(response) -> list[dict]:
     return [json.loads(line) for line in response.text.splitlines()]
 
 
-def test_a_form_and_a_bare_photo_are_the_same(client: TestClient, place: FakePlace) -> None:
-    said = {"camera": "640x480@500", "altitude": "300±20"}
-    fields = [(name, None, text.encode()) for name, text in said.items()]
+def test_a_form_and_a_bare_photo_are_the_same(client: TestClient, locator: FakeLocator) -> None:
+    given = {"camera": "640x480@500", "altitude": "300±20"}
+    fields = [(name, None, text.encode()) for name, text in given.items()]
     first = send(client, *fields, ("photo", "a.jpg", PHOTO))
-    query = {**said, "name": "a.jpg"}
+    query = {**given, "name": "a.jpg"}
     second = client.post("/v1/locate", content=PHOTO, params=query, headers={"Content-Type": "image/jpeg"})
     assert first.status_code == second.status_code == 200
     assert (
@@ -65,11 +65,11 @@ def test_a_form_and_a_bare_photo_are_the_same(client: TestClient, place: FakePla
         == second.json()
         == {"photo": "a.jpg", "status": "fix", "lon": 14.35, "bytes": len(PHOTO)}
     )
-    wish = Wish(name="a.jpg", camera=SMALL, altitude_m=300.0, altitude_sigma_m=20.0)
-    assert place.asked == [(PHOTO, wish), (PHOTO, wish)]
+    parameters = RequestParameters(name="a.jpg", camera=SMALL, altitude_m=300.0, altitude_sigma_m=20.0)
+    assert locator.requests == [(PHOTO, parameters), (PHOTO, parameters)]
 
 
-def test_fields_may_follow_the_one_photo_and_be_empty(client: TestClient, place: FakePlace) -> None:
+def test_fields_may_follow_the_one_photo_and_be_empty(client: TestClient, locator: FakeLocator) -> None:
     fields = (
         ("photo", "a.jpg", PHOTO),
         ("camera", None, b""),
@@ -77,11 +77,11 @@ def test_fields_may_follow_the_one_photo_and_be_empty(client: TestClient, place:
         ("other", None, b"x"),
     )
     assert send(client, *fields).status_code == 200
-    assert place.asked[0][1] == Wish(name="a.jpg")
+    assert locator.requests[0][1] == RequestParameters(name="a.jpg")
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("given", "cleaned"),
     [
         ("../../etc/passwd", "passwd"),
         ("C:\\photos\\a.jpg", "a.jpg"),
@@ -91,20 +91,20 @@ def test_fields_may_follow_the_one_photo_and_be_empty(client: TestClient, place:
         ("x" * 999, "x" * 200),
     ],
 )
-def test_names_lose_folders_and_control_characters(given: str, kept: str, client: TestClient) -> None:
-    assert clean_name(given) == kept
+def test_names_lose_folders_and_control_characters(given: str, cleaned: str, client: TestClient) -> None:
+    assert clean_name(given) == cleaned
     headers = {"Content-Type": "application/octet-stream"}
     if len(given) < 256:
         answer = client.post("/v1/locate", content=PHOTO, params={"name": given}, headers=headers)
-        assert answer.json()["photo"] == kept
+        assert answer.json()["photo"] == cleaned
 
 
-def test_a_camera_file_is_never_opened(client: TestClient, place: FakePlace, tmp_path: Path) -> None:
+def test_a_camera_file_is_never_opened(client: TestClient, locator: FakeLocator, tmp_path: Path) -> None:
     secret = tmp_path / "camera.toml"
     secret.write_text("width_px = 640\nheight_px = 480\nfocal_px = 500\n")
     answer = send(client, ("camera", None, str(secret).encode()), ("photo", "a.jpg", PHOTO))
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "camera.invalid")
-    assert not place.asked
+    assert not locator.requests
 
 
 BROKEN, KIND = form(("photo", "a.jpg", PHOTO))
@@ -129,26 +129,26 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_read_is_refused(case: str, client: TestClient, place: FakePlace) -> None:
+def test_what_cannot_be_read_is_refused(case: str, client: TestClient, locator: FakeLocator) -> None:
     body, kind, status, code = REFUSED[case]
     answer = client.post("/v1/locate", content=body, headers={"Content-Type": kind})
-    said = answer.json()
-    assert (answer.status_code, said["error"]["code"]) == (status, code), said
-    assert set(said) == {"error"} and set(said["error"]) == {"code", "message", "hint"}
-    assert not place.asked
+    body = answer.json()
+    assert (answer.status_code, body["error"]["code"]) == (status, code), body
+    assert set(body) == {"error"} and set(body["error"]) == {"code", "message", "hint"}
+    assert not locator.requests
 
 
-def test_a_body_without_a_length_is_counted_as_it_comes(client: TestClient, place: FakePlace) -> None:
+def test_a_body_without_a_length_is_counted_as_it_comes(client: TestClient, locator: FakeLocator) -> None:
     pieces = (b"x" * 30_000 for _ in range(10))
     answer = client.post("/v1/locate", content=pieces, headers={"Content-Type": "image/jpeg"})
-    assert answer.status_code == 413 and not place.asked
+    assert answer.status_code == 413 and not locator.requests
 
 
-def test_errors_of_the_photo_keep_their_code(client: TestClient, place: FakePlace) -> None:
-    def refuse(_photo: bytes, _wish: Wish) -> None:
+def test_errors_of_the_photo_keep_their_code(client: TestClient, locator: FakeLocator) -> None:
+    def refuse(_photo: bytes, _parameters: RequestParameters) -> None:
         raise InputError("photo.too_small", "too small", seen="3 × 2 px", do="give the original")
 
-    place.do = refuse
+    locator.action = refuse
     answer = send(client, ("photo", "a.jpg", PHOTO))
     assert answer.status_code == 422
     assert answer.json()["error"] == {
@@ -164,12 +164,12 @@ def test_errors_of_the_photo_keep_their_code(client: TestClient, place: FakePlac
     ],
 )
 def test_faults_of_ours_go_to_the_log_not_to_the_client(
-    fault: Exception, client: TestClient, place: FakePlace, caplog: pytest.LogCaptureFixture
+    fault: Exception, client: TestClient, locator: FakeLocator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(_photo: bytes, _wish: Wish) -> None:
+    def fail(_photo: bytes, _parameters: RequestParameters) -> None:
         raise fault
 
-    place.do = fail
+    locator.action = fail
     with caplog.at_level(logging.INFO, logger="nadirfix.serve"):
         answer = send(client, ("photo", "a.jpg", PHOTO))
     assert answer.status_code == 500 and "secret" not in answer.text
@@ -178,11 +178,13 @@ def test_faults_of_ours_go_to_the_log_not_to_the_client(
     assert any(number in r.getMessage() and "secret" in r.getMessage() for r in caplog.records)
 
 
-def test_a_batch_answers_in_order_and_goes_on_after_a_bad_photo(client: TestClient, place: FakePlace) -> None:
-    def refuse_text(photo: bytes, _wish: Wish) -> None:
-        check_kind(photo)
+def test_a_batch_answers_in_order_and_goes_on_after_a_bad_photo(
+    client: TestClient, locator: FakeLocator
+) -> None:
+    def refuse_text(photo: bytes, _parameters: RequestParameters) -> None:
+        check_file_type(photo)
 
-    place.do = refuse_text
+    locator.action = refuse_text
     photos = [("photo", f"{i}.jpg", jpeg(seed=i)) for i in range(5)]
     photos[1] = ("photo", "text.jpg", b"not a picture")
     photos[3] = ("photo", "huge.jpg", b"x" * 100_001)
@@ -191,17 +193,17 @@ def test_a_batch_answers_in_order_and_goes_on_after_a_bad_photo(client: TestClie
     assert [g["photo"] for g in got] == ["0.jpg", "text.jpg", "2.jpg", "huge.jpg", "4.jpg"]
     assert [g["status"] for g in got] == ["fix", "error", "fix", "error", "fix"]
     assert [got[1]["error"]["code"], got[3]["error"]["code"]] == ["photo.unreadable", "service.too_large"]
-    assert all(wish.camera == Camera(640, 480, 500.0, 500.0) for _, wish in place.asked)
+    assert all(parameters.camera == Camera(640, 480, 500.0, 500.0) for _, parameters in locator.requests)
 
 
 def test_a_fault_of_ours_is_one_photo_s_line_and_the_batch_goes_on(
-    client: TestClient, place: FakePlace
+    client: TestClient, locator: FakeLocator
 ) -> None:
-    def fail_once(_photo: bytes, wish: Wish) -> None:
-        if wish.name == "b":
+    def fail_once(_photo: bytes, parameters: RequestParameters) -> None:
+        if parameters.name == "b":
             raise RuntimeError("secret")
 
-    place.do = fail_once
+    locator.action = fail_once
     answer = send(client, *[("photo", name, PHOTO) for name in "abc"], path="/v1/locate/batch")
     got = lines(answer)
     assert [g["status"] for g in got] == ["fix", "error", "fix"]
@@ -228,16 +230,16 @@ def test_a_batch_that_is_wrong_from_the_start_is_an_error(case: str, client: Tes
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
 
 
-def test_too_many_photos_in_a_batch_end_it(bundle: object, place: FakePlace) -> None:
+def test_too_many_photos_in_a_batch_end_it(bundle: object, locator: FakeLocator) -> None:
     few = replace(OPTIONS, batch_photos=2)
-    with TestClient(create_app(bundle, few, place=place), base_url=LOCAL) as client:
+    with TestClient(create_app(bundle, few, locator=locator), base_url=LOCAL) as client:
         answer = send(client, *[("photo", f"{i}", PHOTO) for i in range(4)], path="/v1/locate/batch")
     got = lines(answer)
-    assert got[-1]["error"]["code"] == "service.request" and len(place.asked) <= 2
+    assert got[-1]["error"]["code"] == "service.request" and len(locator.requests) <= 2
 
 
 def test_nothing_is_written_to_disk(
-    bundle: object, place: FakePlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bundle: object, locator: FakeLocator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Forms of a few megabytes are spooled to temporary files by most frameworks."""
 
@@ -248,15 +250,15 @@ def test_nothing_is_written_to_disk(
     for name in ("SpooledTemporaryFile", "TemporaryFile", "NamedTemporaryFile", "mkstemp", "mkdtemp"):
         monkeypatch.setattr(tempfile, name, refuse)
     large = replace(OPTIONS, photo_bytes=8_000_000)
-    with TestClient(create_app(bundle, large, place=place), base_url=LOCAL) as client:
+    with TestClient(create_app(bundle, large, locator=locator), base_url=LOCAL) as client:
         assert send(client, ("photo", "a", b"x" * 5_000_000)).status_code == 200
         assert send(client, ("photo", "a", b"x" * 5_000_000), path="/v1/locate/batch").status_code == 200
     assert list(tmp_path.iterdir()) == []
 
 
-def test_memory_for_uploads_is_shared_and_given_back(bundle: object, place: FakePlace) -> None:
+def test_memory_for_uploads_is_shared_and_given_back(bundle: object, locator: FakeLocator) -> None:
     tight = replace(OPTIONS, upload_bytes=50_000)
-    with TestClient(create_app(bundle, tight, place=place), base_url=LOCAL) as client:
+    with TestClient(create_app(bundle, tight, locator=locator), base_url=LOCAL) as client:
         for _ in range(3):
             answer = send(client, ("photo", "a", b"x" * 60_000))
             assert answer.status_code == 429 and int(answer.headers["retry-after"]) >= 1

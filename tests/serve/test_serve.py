@@ -29,9 +29,9 @@ from starlette.testclient import TestClient
 
 from nadirfix.bundle import Bundle
 from nadirfix.bundle import layout as parts
-from nadirfix.cli.serve import _opened
+from nadirfix.cli.serve import _open_bundle
 from nadirfix.errors import MapError
-from nadirfix.runtime.backend import Way, remember
+from nadirfix.runtime.backend import Backend, remember
 from nadirfix.runtime.openvino import OpenVinoNetwork
 from nadirfix.serve.app import create_app
 from nadirfix.serve.options import ServeOptions
@@ -61,25 +61,25 @@ def client(tiny_bundle: Path) -> Iterator[TestClient]:
 
 def same(line: dict, other: dict) -> bool:
     """Whether two lines say the same; how long it took differs, and a client tells no folder."""
-    kept = {"photo": Path(other["photo"]).name, "timings_ms": line["timings_ms"]}
-    return line == {**other, **kept} and set(line["timings_ms"]) == set(other["timings_ms"])
+    varying = {"photo": Path(other["photo"]).name, "timings_ms": line["timings_ms"]}
+    return line == {**other, **varying} and set(line["timings_ms"]) == set(other["timings_ms"])
 
 
-@pytest.mark.parametrize("said", [{}, {"camera": "1024x768@550", "altitude": "150+-10"}])
+@pytest.mark.parametrize("given", [{}, {"camera": "1024x768@550", "altitude": "150+-10"}])
 def test_the_same_json_as_locate(
-    client: TestClient, tiny_bundle: Path, tiny_photos: Path, tmp_path: Path, said: dict[str, str]
+    client: TestClient, tiny_bundle: Path, tiny_photos: Path, tmp_path: Path, given: dict[str, str]
 ) -> None:
     text = tmp_path / "text.jpg"
     text.write_text("no picture")
     photos = [*sorted((tiny_photos / "photos").iterdir())[:3], text]
-    options = [word for name, value in said.items() for word in (f"--{name}", value)]
+    options = [word for name, value in given.items() for word in (f"--{name}", value)]
     done = nadirfix("locate", *photos, "--bundle", tiny_bundle, "--quiet", *options)
     *expected, refused = [json.loads(line) for line in done.stdout.splitlines()]
-    fields = [(name, None, value.encode()) for name, value in said.items()]
+    fields = [(name, None, value.encode()) for name, value in given.items()]
     body, kind = form(*fields, *[("photo", p.name, p.read_bytes()) for p in photos])
     batch = client.post("/v1/locate/batch", content=body, headers={"Content-Type": kind})
     *lines, error = [json.loads(line) for line in batch.text.splitlines()]
-    query = {**said, "name": photos[0].name}
+    query = {**given, "name": photos[0].name}
     headers = {"Content-Type": "image/jpeg"}
     bare = client.post("/v1/locate", content=photos[0].read_bytes(), params=query, headers=headers).json()
     assert len(lines) == len(expected) == 3
@@ -94,15 +94,15 @@ def test_mutated_uploads_never_break_it(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     photos = [jpeg(320, 240), *(p.read_bytes() for p in sorted((tiny_photos / "photos").iterdir())[:1])]
-    said: Counter[int] = Counter()
+    statuses: Counter[int] = Counter()
     for upload in mutated(photos, 200, seed=8):
         headers = {"Content-Type": upload.content_type}
         answer = client.post(upload.path, content=upload.body, headers=headers)
         assert answer.status_code < 500, f"{upload.kind}: {answer.text}"
         assert "internal.error" not in answer.text, f"{upload.kind}: {answer.text}"
-        said[answer.status_code] += 1
-    print(said)
-    assert set(said) >= {200, 400, 413, 415, 422}
+        statuses[answer.status_code] += 1
+    print(statuses)
+    assert set(statuses) >= {200, 400, 413, 415, 422}
     assert list(tmp_path.iterdir()) == []
     assert client.get("/readyz").status_code == 200
 
@@ -112,21 +112,21 @@ def test_requests_nobody_thought_of(tiny_bundle: Path) -> None:
     schemathesis = pytest.importorskip("schemathesis")
     app = create_app(Bundle.load(tiny_bundle), BOMB_LIMITS)
     schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers={"Host": "127.0.0.1"})
-    seen: Counter[int] = Counter()
+    statuses: Counter[int] = Counter()
     for operation in schema.get_all_operations():
-        try_out(operation.ok(), seen)
-    print(seen)
-    assert sum(seen.values()) > 60 and set(seen) >= {200, 404}
+        try_out(operation.ok(), statuses)
+    print(statuses)
+    assert sum(statuses.values()) > 60 and set(statuses) >= {200, 404}
 
 
-def try_out(operation: Any, seen: Counter[int]) -> None:
+def try_out(operation: Any, statuses: Counter[int]) -> None:
     from schemathesis.specs.openapi.checks import positive_data_acceptance
 
     @settings(max_examples=15, database=None, suppress_health_check=list(HealthCheck))
     @given(case=operation.as_strategy())
     def check(case: Any) -> None:
         answer = case.call(headers={"Host": "127.0.0.1"})
-        seen[answer.status_code] += 1
+        statuses[answer.status_code] += 1
         # A description cannot say what a picture is: most of these are none, and refused with 4xx.
         case.validate_response(answer, excluded_checks=[positive_data_acceptance])
 
@@ -162,7 +162,7 @@ def test_killed_under_load_it_comes_back_whole(service: ServiceProcess, tiny_pho
     for thread in threads:
         thread.join()
     assert service.left_behind == []
-    assert nadirfix("verify", service.bundle).returncode == 0
+    assert nadirfix("check", service.bundle).returncode == 0
     service.start()
     the_client_in_the_examples_works(service, sorted((tiny_photos / "photos").iterdir())[:2])
     assert set(answers) <= {200, 429}
@@ -180,7 +180,7 @@ def the_client_in_the_examples_works(service: ServiceProcess, photos: list[Path]
     assert [(line["photo"], line["status"]) for line in lines] == [(p.name, "fix") for p in photos]
 
 
-def test_networks_run_in_the_fastest_way_known_and_on_one_thread_where_each_core_has_a_photo(
+def test_networks_run_on_the_fastest_backend_known_and_on_one_thread_where_each_core_has_a_photo(
     tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow to open, and another nearly as fast is liker: where many photos come it is taken all the same."""
@@ -197,40 +197,40 @@ def test_networks_run_in_the_fastest_way_known_and_on_one_thread_where_each_core
     }
     files = [Bundle.load(tiny_bundle).network_files(part) for part in (parts.ALTITUDE, parts.PLACE)]
     for one in files:
-        remember(one, Way(), measured)
-    opened = _opened(tiny_bundle, ServeOptions(), quiet=True)
+        remember(one, Backend(), measured)
+    opened = _open_bundle(tiny_bundle, ServeOptions(), quiet=True)
     for network in (opened.altitude_network, opened.place_network):
         assert isinstance(network, OpenVinoNetwork)
         assert (network._precision, network._threads) == ("bf16", 1)
 
 
 @pytest.mark.parametrize("small", [False, True])
-def test_what_is_fastest_is_measured_once_before_anybody_is_let_in_unless_told_not_to(
+def test_backends_are_measured_once_before_any_request_is_accepted_unless_switched_off(
     tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: bool
 ) -> None:
-    asked: list[Path] = []
+    measured: list[Path] = []
 
     def find(bundle: Bundle) -> None:
-        asked.append(bundle.path)
+        measured.append(bundle.path)
         if small:
             raise MapError("map.too_small", "no room", seen="a garden", do="take a larger map")
         for part in (parts.ALTITUDE, parts.PLACE):
-            remember(bundle.network_files(part), Way(), {})
+            remember(bundle.network_files(part), Backend(), {})
 
     monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path))
-    monkeypatch.setattr("nadirfix.offline.tune.find_fastest", find)
-    _opened(tiny_bundle, ServeOptions(measure=False), quiet=True)
-    assert asked == []
+    monkeypatch.setattr("nadirfix.offline.tune.tune_backends", find)
+    _open_bundle(tiny_bundle, ServeOptions(measure=False), quiet=True)
+    assert measured == []
     for _ in range(2):
-        assert _opened(tiny_bundle, ServeOptions(), quiet=True).path == tiny_bundle
-    assert len(asked) == (2 if small else 1)  # of a map too small nothing is known the next time
+        assert _open_bundle(tiny_bundle, ServeOptions(), quiet=True).path == tiny_bundle
+    assert len(measured) == (2 if small else 1)  # of a map too small nothing is known the next time
 
 
 def test_a_port_in_use_and_a_missing_bundle_are_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = str(holder.getsockname()[1])
-        taken = nadirfix("serve", "--bundle", tmp_path / "none.nadir", "--port", port)
-    assert taken.returncode == 8 and "[service.address]" in taken.stderr
+        in_use = nadirfix("serve", "--bundle", tmp_path / "none.nadir", "--port", port)
+    assert in_use.returncode == 8 and "[service.address]" in in_use.stderr
     missing = nadirfix("serve", "--bundle", tmp_path / "none.nadir", "--port", port)
     assert missing.returncode == 4 and "[bundle.missing]" in missing.stderr
 

@@ -1,4 +1,4 @@
-"""The queue before the model: full means refused at once, and whoever is taken is served."""
+"""The work queue: a full one refuses at once, and every accepted job is run."""
 
 from __future__ import annotations
 
@@ -12,251 +12,257 @@ import pytest
 pytest.importorskip("fastapi")
 
 from nadirfix.errors import ServiceError
-from nadirfix.serve.options import Pace
+from nadirfix.serve.options import QueueOptions
 from nadirfix.serve.queue.service_time import ServiceTimes
-from nadirfix.serve.queue.work_queue import Busy, ClientGone, Desk
+from nadirfix.serve.queue.work_queue import Busy, ClientGone, WorkQueue
 from nadirfix.serve.queue.workers import Workers
-from nadirfix.serve.uploads.body import Ledger
+from nadirfix.serve.uploads.body import MemoryBudget
 
-#: A queue that counts and reckons nothing.
-COUNTED = Pace(deviations=0.0)
+#: A queue that counts jobs and estimates nothing.
+COUNT_ONLY = QueueOptions(deviations=0.0)
 
 
 def test_answers_come_back_and_faults_too() -> None:
-    async def story() -> None:
-        assert await desk.ask(lambda: 42, patience_s=5) == 42
+    async def scenario() -> None:
+        assert await queue.submit(lambda: 42, timeout_s=5) == 42
         with pytest.raises(ZeroDivisionError):
-            await desk.ask(lambda: 1 // 0, patience_s=5)
-        assert desk.taken == 0
+            await queue.submit(lambda: 1 // 0, timeout_s=5)
+        assert queue.pending == 0
 
-    desk = Desk(capacity=1)
-    asyncio.run(story())
-    assert desk.stop(5)
+    queue = WorkQueue(capacity=1)
+    asyncio.run(scenario())
+    assert queue.stop(5)
 
 
 def test_the_queue_never_grows_beyond_its_size() -> None:
-    async def story() -> list[object]:
-        asked = [asyncio.create_task(desk.ask(work, patience_s=20)) for _ in range(50)]
+    async def scenario() -> list[object]:
+        tasks = [asyncio.create_task(queue.submit(work, timeout_s=20)) for _ in range(50)]
         await asyncio.sleep(0.1)
-        assert desk.taken == 3
-        gate.set()
-        return await asyncio.gather(*asked, return_exceptions=True)
+        assert queue.pending == 3
+        latch.set()
+        return await asyncio.gather(*tasks, return_exceptions=True)
 
-    gate, at_work, most = threading.Event(), [], []
-    desk = Desk(capacity=3, pace=COUNTED)
+    latch, running, most = threading.Event(), [], []
+    queue = WorkQueue(capacity=3, options=COUNT_ONLY)
 
     def work() -> int:
-        at_work.append(1)
-        most.append(len(at_work))
-        gate.wait(20)
-        at_work.pop()
+        running.append(1)
+        most.append(len(running))
+        latch.wait(20)
+        running.pop()
         return len(most)
 
-    answers = asyncio.run(story())
+    answers = asyncio.run(scenario())
     assert [a for a in answers if isinstance(a, int)] == [1, 2, 3]
     assert sum(isinstance(a, Busy) for a in answers) == 47
     assert max(most) == 1  # one at a time
-    assert desk.stop(5)
+    assert queue.stop(5)
 
 
-def test_the_refused_are_told_to_come_one_after_another() -> None:
-    async def story() -> list[int]:
-        for _ in range(30):  # the usual time becomes about 50 ms
-            await desk.ask(lambda: time.sleep(0.05), patience_s=5)
-        holders = [asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20)) for _ in range(10)]
+def test_refused_clients_retry_one_after_another() -> None:
+    async def scenario() -> list[int]:
+        for _ in range(30):  # the mean service time becomes about 50 ms
+            await queue.submit(lambda: time.sleep(0.05), timeout_s=5)
+        holders = [asyncio.create_task(queue.submit(lambda: latch.wait(20), timeout_s=20)) for _ in range(10)]
         await asyncio.sleep(0)
-        usual_s.append(desk.gate.reckoning.usual_s)
+        mean_s.append(queue.admission.estimate.mean_s)
         waits = []
         for _ in range(200):
-            with pytest.raises(Busy) as refusal, desk.seat():
+            with pytest.raises(Busy) as refusal, queue.reserve():
                 pass
             waits.append(refusal.value.retry_after_s)
-        gate.set()
+        latch.set()
         await asyncio.gather(*holders)
         return waits
 
-    usual_s: list[float] = []
-    gate, desk = threading.Event(), Desk(capacity=10, pace=COUNTED)
-    waits = asyncio.run(story())
-    queue_s = 10 * usual_s[0]
+    mean_s: list[float] = []
+    latch, queue = threading.Event(), WorkQueue(capacity=10, options=COUNT_ONLY)
+    waits = asyncio.run(scenario())
+    queue_s = 10 * mean_s[0]
     assert waits == sorted(waits) and waits[0] == 1
     assert queue_s < waits[-1] <= 4 * queue_s + 1, f"{waits[-1]} s for a queue of {queue_s:.2f} s"
-    assert desk.stop(5)
+    assert queue.stop(5)
 
 
-def test_what_takes_too_long_is_given_up_and_never_begun() -> None:
-    async def story() -> None:
-        first = asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20))
+def test_a_job_that_waits_too_long_is_given_up_and_never_started() -> None:
+    async def scenario() -> None:
+        first = asyncio.create_task(queue.submit(lambda: latch.wait(20), timeout_s=20))
         await asyncio.sleep(0.05)
-        assert desk.stuck == 0
+        assert queue.stuck == 0
         with pytest.raises(ServiceError) as late:
-            await desk.ask(lambda: begun.append(1), patience_s=0.05)
+            await queue.submit(lambda: started.append(1), timeout_s=0.05)
         assert late.value.code == "service.timeout"
-        gate.set()
+        latch.set()
         await first
 
-    begun: list[int] = []
-    gate, desk = threading.Event(), Desk(capacity=5, pace=COUNTED)
-    asyncio.run(story())
-    assert desk.stop(5)
-    assert not begun and desk.taken == 0
+    started: list[int] = []
+    latch, queue = threading.Event(), WorkQueue(capacity=5, options=COUNT_ONLY)
+    asyncio.run(scenario())
+    assert queue.stop(5)
+    assert not started and queue.pending == 0
 
 
 def test_a_client_that_hangs_up_frees_its_place() -> None:
-    async def story() -> None:
-        first = asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20))
+    async def scenario() -> None:
+        first = asyncio.create_task(queue.submit(lambda: latch.wait(20), timeout_s=20))
         await asyncio.sleep(0.05)
-        gone = asyncio.create_task(asyncio.sleep(0.05))
+        disconnected = asyncio.create_task(asyncio.sleep(0.05))
         with pytest.raises(ClientGone):
-            await desk.ask(lambda: begun.append(1), patience_s=20, gone=gone)
-        assert desk.taken == 1
-        gate.set()
+            await queue.submit(lambda: started.append(1), timeout_s=20, disconnected=disconnected)
+        assert queue.pending == 1
+        latch.set()
         await first
 
-    begun: list[int] = []
-    gate, desk = threading.Event(), Desk(capacity=5, pace=COUNTED)
-    asyncio.run(story())
-    assert desk.stop(5)
-    assert not begun
+    started: list[int] = []
+    latch, queue = threading.Event(), WorkQueue(capacity=5, options=COUNT_ONLY)
+    asyncio.run(scenario())
+    assert queue.stop(5)
+    assert not started
 
 
-def test_stopping_finishes_what_was_taken_and_takes_nothing_new() -> None:
-    async def story() -> None:
-        asked = [asyncio.create_task(desk.ask(lambda: time.sleep(0.05), patience_s=20)) for _ in range(4)]
+def test_stopping_finishes_what_was_accepted_and_accepts_nothing_new() -> None:
+    async def scenario() -> None:
+        tasks = [asyncio.create_task(queue.submit(lambda: time.sleep(0.05), timeout_s=20)) for _ in range(4)]
         await asyncio.sleep(0)
-        await asyncio.to_thread(desk.stop, 5)
+        await asyncio.to_thread(queue.stop, 5)
         with pytest.raises(ServiceError) as refusal:
-            await desk.ask(lambda: 1, patience_s=1)
+            await queue.submit(lambda: 1, timeout_s=1)
         assert refusal.value.code == "service.stopping"
-        await asyncio.gather(*asked)
+        await asyncio.gather(*tasks)
 
-    desk = Desk(capacity=5, pace=COUNTED)
-    asyncio.run(story())
+    queue = WorkQueue(capacity=5, options=COUNT_ONLY)
+    asyncio.run(scenario())
 
 
-def test_reserved_work_passes_a_full_queue() -> None:
-    async def story() -> None:
-        first = asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20))
+def test_admitted_jobs_pass_a_full_queue() -> None:
+    async def scenario() -> None:
+        first = asyncio.create_task(queue.submit(lambda: latch.wait(20), timeout_s=20))
         await asyncio.sleep(0)
         with pytest.raises(Busy):
-            await desk.ask(lambda: 1, patience_s=1)
-        second = asyncio.create_task(desk.ask(lambda: 2, patience_s=20, reserved=True))
+            await queue.submit(lambda: 1, timeout_s=1)
+        second = asyncio.create_task(queue.submit(lambda: 2, timeout_s=20, admitted=True))
         await asyncio.sleep(0)
-        gate.set()
+        latch.set()
         assert await second == 2
         await first
 
-    gate, desk = threading.Event(), Desk(capacity=1)
-    asyncio.run(story())
-    assert desk.stop(5)
+    latch, queue = threading.Event(), WorkQueue(capacity=1)
+    asyncio.run(scenario())
+    assert queue.stop(5)
 
 
-def test_the_ledger_refuses_what_is_too_much_and_forgets_what_is_settled() -> None:
-    ledger = Ledger(100)
-    with ledger.account() as account:
-        account.take(60)
-        with pytest.raises(Busy), ledger.account() as other:
-            other.take(41)
-        account.give(10)
-        assert ledger.held_bytes == 50
-    assert ledger.held_bytes == 0
+def test_the_memory_budget_refuses_what_is_too_much_and_gets_leases_back() -> None:
+    budget = MemoryBudget(100)
+    with budget.lease() as lease:
+        lease.acquire(60)
+        with pytest.raises(Busy), budget.lease() as other:
+            other.acquire(41)
+        lease.release(10)
+        assert budget.held_bytes == 50
+    assert budget.held_bytes == 0
 
 
-def test_who_was_let_in_first_has_the_first_turn_however_long_the_photo_takes_to_come() -> None:
-    async def story() -> list[str]:
+def test_the_first_reservation_has_the_first_turn_however_long_its_upload_takes() -> None:
+    async def scenario() -> list[str]:
         done: list[str] = []
-        at_work = asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20))
+        running = asyncio.create_task(queue.submit(lambda: latch.wait(20), timeout_s=20))
         await asyncio.sleep(0.05)
-        with desk.seat() as early, desk.seat() as late:
-            second = asyncio.create_task(desk.ask(lambda: done.append("late"), patience_s=20, seat=late))
+        with queue.reserve() as early, queue.reserve() as late:
+            second = asyncio.create_task(
+                queue.submit(lambda: done.append("late"), timeout_s=20, reservation=late)
+            )
             await asyncio.sleep(0.05)
-            first = asyncio.create_task(desk.ask(lambda: done.append("early"), patience_s=20, seat=early))
+            first = asyncio.create_task(
+                queue.submit(lambda: done.append("early"), timeout_s=20, reservation=early)
+            )
             await asyncio.sleep(0.05)
-            gate.set()
-            await asyncio.gather(at_work, first, second)
+            latch.set()
+            await asyncio.gather(running, first, second)
         return done
 
-    gate, desk = threading.Event(), Desk(capacity=5, pace=COUNTED)
-    assert asyncio.run(story()) == ["early", "late"]
-    assert desk.stop(5)
+    latch, queue = threading.Event(), WorkQueue(capacity=5, options=COUNT_ONLY)
+    assert asyncio.run(scenario()) == ["early", "late"]
+    assert queue.stop(5)
 
 
-def test_what_the_gate_tells_is_what_it_goes_by() -> None:
-    async def story() -> None:
+def test_the_waits_that_are_published_are_those_that_decide() -> None:
+    async def scenario() -> None:
         for _ in range(20):
-            await desk.ask(lambda: time.sleep(0.02), patience_s=5)
-        told = desk.gate.reckoning
-        assert told.usual_s == pytest.approx(0.02, rel=0.5)
-        assert desk.gate.expected_s == pytest.approx(told.usual_s)
-        with desk.seat():
-            assert desk.gate.expected_s == pytest.approx(2 * told.usual_s)
-        assert desk.gate.bound_s == pytest.approx(16 * told.usual_s)
-        assert told.sure_s(desk.gate.places, Pace().deviations) <= desk.gate.bound_s
+            await queue.submit(lambda: time.sleep(0.02), timeout_s=5)
+        estimate = queue.admission.estimate
+        assert estimate.mean_s == pytest.approx(0.02, rel=0.5)
+        assert queue.admission.expected_s == pytest.approx(estimate.mean_s)
+        with queue.reserve():
+            assert queue.admission.expected_s == pytest.approx(2 * estimate.mean_s)
+        assert queue.admission.bound_s == pytest.approx(16 * estimate.mean_s)
+        assert (
+            estimate.quantile_s(queue.admission.limit, QueueOptions().deviations) <= queue.admission.bound_s
+        )
 
-    desk = Desk(capacity=16)
-    asyncio.run(story())
-    assert desk.stop(5)
+    queue = WorkQueue(capacity=16)
+    asyncio.run(scenario())
+    assert queue.stop(5)
 
 
-def test_as_many_pieces_are_at_work_at_once_as_there_are_workers() -> None:
-    async def story() -> list[int]:
-        asked = [asyncio.create_task(desk.ask(work, patience_s=20)) for _ in range(6)]
-        return await asyncio.gather(*asked)
+def test_as_many_jobs_run_at_the_same_time_as_there_are_workers() -> None:
+    async def scenario() -> list[int]:
+        tasks = [asyncio.create_task(queue.submit(work, timeout_s=20)) for _ in range(6)]
+        return await asyncio.gather(*tasks)
 
-    both, at_work, most = threading.Barrier(2), [], []
-    desk = Desk(capacity=6, workers=2, pace=COUNTED)
+    both, running, most = threading.Barrier(2), [], []
+    queue = WorkQueue(capacity=6, workers=2, options=COUNT_ONLY)
 
     def work() -> int:
-        at_work.append(1)
-        most.append(len(at_work))
+        running.append(1)
+        most.append(len(running))
         both.wait(10)  # broken where the other never comes
-        at_work.pop()
+        running.pop()
         return 1
 
-    assert asyncio.run(story()) == [1] * 6
+    assert asyncio.run(scenario()) == [1] * 6
     assert max(most) == 2
-    assert desk.stop(5)
+    assert queue.stop(5)
 
 
-def test_what_is_stuck_holds_up_no_other_worker_and_is_not_reckoned_with() -> None:
-    async def story() -> None:
-        stuck = asyncio.create_task(desk.ask(lambda: gate.wait(20), patience_s=20))
+def test_a_stuck_job_blocks_no_other_worker_and_is_left_out_of_the_estimate() -> None:
+    async def scenario() -> None:
+        stuck = asyncio.create_task(queue.submit(lambda: latch.wait(20), timeout_s=20))
         await asyncio.sleep(0.25)
-        assert (desk.stuck, desk.able, desk.taken) == (1, 1, 0)
-        assert desk.gate.bound_s == pytest.approx(16 * desk.gate.reckoning.usual_s)
-        others = [asyncio.create_task(desk.ask(lambda: 7, patience_s=5)) for _ in range(5)]
+        assert (queue.stuck, queue.usable, queue.pending) == (1, 1, 0)
+        assert queue.admission.bound_s == pytest.approx(16 * queue.admission.estimate.mean_s)
+        others = [asyncio.create_task(queue.submit(lambda: 7, timeout_s=5)) for _ in range(5)]
         assert await asyncio.gather(*others) == [7] * 5
         assert not stuck.done()
-        gate.set()
+        latch.set()
         await stuck
-        assert (desk.stuck, desk.able) == (0, 2)
-        assert desk.gate.bound_s == pytest.approx(8 * desk.gate.reckoning.usual_s)
+        assert (queue.stuck, queue.usable) == (0, 2)
+        assert queue.admission.bound_s == pytest.approx(8 * queue.admission.estimate.mean_s)
 
-    gate, desk = threading.Event(), Desk(capacity=16, workers=2, stuck_s=0.2)
-    asyncio.run(story())
-    assert desk.stop(5)
+    latch, queue = threading.Event(), WorkQueue(capacity=16, workers=2, stuck_s=0.2)
+    asyncio.run(scenario())
+    assert queue.stop(5)
 
 
-def test_stopping_finishes_all_that_is_at_work_and_waits_for_the_stuck_no_longer_than_it_may() -> None:
-    async def story() -> None:
-        asked = [asyncio.create_task(desk.ask(work, patience_s=20)) for work in works]
+def test_stopping_finishes_running_jobs_and_waits_for_stuck_ones_no_longer_than_allowed() -> None:
+    async def scenario() -> None:
+        tasks = [asyncio.create_task(queue.submit(work, timeout_s=20)) for work in works]
         await asyncio.sleep(0.05)
         began_s = time.monotonic()
-        assert not await asyncio.to_thread(desk.stop, 0.5)
+        assert not await asyncio.to_thread(queue.stop, 0.5)
         assert time.monotonic() - began_s < 3
-        assert [task.done() for task in asked] == [False, True, True] and done == ["quick", "waited"]
-        gate.set()
-        assert await asyncio.gather(*asked)
+        assert [task.done() for task in tasks] == [False, True, True] and done == ["quick", "waited"]
+        latch.set()
+        assert await asyncio.gather(*tasks)
 
-    gate, done = threading.Event(), []
+    latch, done = threading.Event(), []
     works = [
-        lambda: gate.wait(20),
+        lambda: latch.wait(20),
         lambda: (time.sleep(0.2), done.append("quick")),
         lambda: done.append("waited"),
     ]
-    desk = Desk(capacity=5, workers=2, pace=COUNTED)
-    asyncio.run(story())
-    assert desk.stop(5)
+    queue = WorkQueue(capacity=5, workers=2, options=COUNT_ONLY)
+    asyncio.run(scenario())
+    assert queue.stop(5)
 
 
 def test_a_thread_that_cannot_start_is_not_counted_and_its_work_forgotten(
@@ -265,7 +271,7 @@ def test_a_thread_that_cannot_start_is_not_counted_and_its_work_forgotten(
     def fail(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    workers = Workers(ServiceTimes(COUNTED), threads=1, stuck_s=20)
+    workers = Workers(ServiceTimes(COUNT_ONLY), threads=1, stuck_s=20)
     with monkeypatch.context() as full, pytest.raises(RuntimeError, match="new thread"):
         full.setattr(threading.Thread, "start", fail)
         workers.put(lambda: 1, turn=0)
@@ -274,18 +280,18 @@ def test_a_thread_that_cannot_start_is_not_counted_and_its_work_forgotten(
     assert workers.stop(5)
 
 
-def test_turns_are_begun_in_their_order_by_whichever_worker_is_free() -> None:
-    async def story() -> None:
-        asked = [asyncio.create_task(desk.ask(partial(work, i), patience_s=20)) for i in range(8)]
-        await asyncio.gather(*asked)
+def test_jobs_start_in_the_order_of_their_turns_on_whichever_worker_is_free() -> None:
+    async def scenario() -> None:
+        tasks = [asyncio.create_task(queue.submit(partial(work, i), timeout_s=20)) for i in range(8)]
+        await asyncio.gather(*tasks)
 
-    begun: list[int] = []
-    desk = Desk(capacity=8, workers=2, pace=COUNTED)
+    started: list[int] = []
+    queue = WorkQueue(capacity=8, workers=2, options=COUNT_ONLY)
 
     def work(number: int) -> None:
-        begun.append(number)
+        started.append(number)
         time.sleep(0.01 if number % 3 else 0.05)
 
-    asyncio.run(story())
-    assert all(abs(place - number) <= 1 for place, number in enumerate(begun)), begun
-    assert desk.stop(5)
+    asyncio.run(scenario())
+    assert all(abs(position - number) <= 1 for position, number in enumerate(started)), started
+    assert queue.stop(5)

@@ -39,7 +39,7 @@ def test_each_step_changes_something_and_stays_in_range(step: str) -> None:
     assert float((after - before).abs().mean()) > 0.1
 
 
-def test_a_picture_does_not_care_which_batch_it_is_in() -> None:
+def test_a_picture_is_the_same_in_any_batch() -> None:
     augment = Augmenter(AugmentOptions(), seed=3, device="cpu")
     whole = augment(pictures(), np.arange(10, 14))
     alone = augment(pictures()[2:3], np.array([12]))

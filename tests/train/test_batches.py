@@ -1,4 +1,4 @@
-"""Where training looks: on the map, never on held-out ground, the same views for the same seed."""
+"""Training views: on the map, never on held-out ground, the same ones for the same seed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nadirfix.options.recipe import BinOptions
 torch = pytest.importorskip("torch")
 
 from nadirfix.altitude.bins import AltitudeBins  # noqa: E402
-from nadirfix.geo.coverage import BLOCK_M, Ground, fingerprint, held_out, sharp_altitude_m  # noqa: E402
+from nadirfix.geo.coverage import BLOCK_M, MapCoverage, fingerprint, held_out, sharp_altitude_m  # noqa: E402
 from nadirfix.geo.views import Views  # noqa: E402
 from nadirfix.options.training import AugmentOptions  # noqa: E402
 from nadirfix.train.data.altitude_views import AltitudeSampler  # noqa: E402
 from nadirfix.train.data.batches import Pictures, Sampling, batch_index  # noqa: E402
-from nadirfix.train.data.device_renderer import DeviceTexture  # noqa: E402
+from nadirfix.train.data.device_renderer import DeviceRenderer  # noqa: E402
 from nadirfix.train.data.place_views import Lattice, PlaceSampler, scales_within_bins  # noqa: E402
 
 EPSG, WEST, NORTH = 32633, 500_000.0, 5_000_000.0
@@ -45,24 +45,24 @@ def make_sampling(
 
 
 def altitude_sampler(texture: Texture, **settings: Any) -> AltitudeSampler:
-    return AltitudeSampler(Ground(texture), make_sampling(), BINS, **settings)
+    return AltitudeSampler(MapCoverage(texture), make_sampling(), BINS, **settings)
 
 
 def held_out_of(sampler: AltitudeSampler, views: Views) -> np.ndarray:
     """Blocks are counted from the map's corner, so that they move with it."""
-    west, south, _, _ = sampler.ground.bounds
+    west, south, _, _ = sampler.coverage.bounds
     return held_out(views.east_m - west, views.north_m - south)
 
 
 def place_sampler(texture: Texture, lattice: Lattice | None = None) -> PlaceSampler:
     return PlaceSampler(
-        Ground(texture), make_sampling(valid_share=0.8), GRID, altitude_m=125.0,
+        MapCoverage(texture), make_sampling(valid_share=0.8), GRID, altitude_m=125.0,
         scales=scales_within_bins(BINS), lattice=lattice,
     )  # fmt: skip
 
 
 def test_how_much_of_a_view_is_on_the_map() -> None:
-    ground = Ground(make_texture(hole=True))
+    ground = MapCoverage(make_texture(hole=True))
     inside = Views.level(*(np.array([v]) for v in (WEST + 1500, NORTH - 1500, 200.0, 30.0)))
     in_hole = Views.level(*(np.array([v]) for v in (WEST + 500, NORTH - 500, 200.0, 30.0)))
     on_edge = Views.level(*(np.array([v]) for v in (WEST + 2000, NORTH - 1500, 200.0, 0.0)))
@@ -81,13 +81,13 @@ def test_a_tenth_of_the_ground_is_held_out_in_whole_blocks() -> None:
 def test_altitude_views_lie_on_the_map_and_off_held_out_ground() -> None:
     sampler = altitude_sampler(make_texture(hole=True))
     views, labels = sampler.draw(np.arange(400))
-    assert (sampler.ground.valid_share(views, DEFAULT_CAMERA) >= 0.95).all()
+    assert (sampler.coverage.valid_share(views, DEFAULT_CAMERA) >= 0.95).all()
     assert not held_out_of(sampler, views).any()
     assert (BINS.indices_of(views.altitude_m) == labels).all()
     assert np.bincount(labels, minlength=12).min() > 12  # 33 expected of each
 
 
-def test_validation_looks_only_at_held_out_ground() -> None:
+def test_validation_views_are_only_on_held_out_ground() -> None:
     sampler = altitude_sampler(make_texture())
     views, _ = sampler.draw(np.arange(100), validation=True)
     assert held_out_of(sampler, views).all()
@@ -126,8 +126,8 @@ def test_place_views_lie_in_their_cell() -> None:
         np.testing.assert_array_equal(cells, order.cells[group][labels])
         scale = views.altitude_m / 125.0
         assert scale.min() >= 0.8 and scale.max() < 1.2 and scale.std() > 0.02
-        kept = held_out(views.east_m, views.north_m, block_m=20.0)
-        assert not kept.any()
+        reserved = held_out(views.east_m, views.north_m, block_m=20.0)
+        assert not reserved.any()
         checked, _ = sampler.draw(np.arange(200), group, validation=True)
         assert held_out(checked.east_m, checked.north_m, block_m=20.0).all()
 
@@ -143,7 +143,7 @@ def test_cells_without_map_are_no_classes_and_asking_for_one_is_an_error() -> No
     assert error.value.code == "training.empty_class" and str(hole[0]) in str(error.value)
 
 
-def test_the_published_protocol_looks_from_reference_places_only() -> None:
+def test_the_published_protocol_samples_reference_places_only() -> None:
     sampler = place_sampler(make_texture(), Lattice(65.0, 12))
     sampler.use(sampler.order())
     views, _ = sampler.draw(np.arange(300), 0)
@@ -151,11 +151,11 @@ def test_the_published_protocol_looks_from_reference_places_only() -> None:
     np.testing.assert_allclose((views.east_m / 65.0) % 1, 0.5, atol=1e-6)
 
 
-def test_pictures_have_no_black_edges() -> None:
+def test_pictures_have_no_black_borders() -> None:
     texture = make_texture(hole=True)
-    pictures = Pictures(DeviceTexture(texture, "cpu"), DEFAULT_CAMERA, (64, 48), AugmentOptions(), seed=0)
+    pictures = Pictures(DeviceRenderer(texture, "cpu"), DEFAULT_CAMERA, (64, 48), AugmentOptions(), seed=0)
     views = Views.level(*(np.array([v]) for v in (WEST + 1000, NORTH - 900, 200.0, 0.0)))
-    assert float(pictures.plain(views).min()) > 10.0
+    assert float(pictures.rendered(views).min()) > 10.0
 
 
 def test_what_a_checkpoint_belongs_to_and_where_blur_begins() -> None:

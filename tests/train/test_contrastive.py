@@ -8,19 +8,19 @@ import math
 import numpy as np
 import pytest
 import torch
-from tests.unit.test_render import rough
 
 from nadirfix.errors import WeightsError
 from nadirfix.geo.texture import Texture
 from nadirfix.options.recipe import NetworkOptions, load_recipe
 from nadirfix.options.training import TrainOptions
-from nadirfix.train.contrastive import DatedMap, contrast_job, contrast_loss, shown_places
-from nadirfix.train.data.device_renderer import DeviceTexture
-from nadirfix.train.data.round_robin import in_turns
+from nadirfix.train.contrastive import DatedMap, contrastive_job, contrastive_loss, covered_places
+from nadirfix.train.data.device_renderer import DeviceRenderer
+from nadirfix.train.data.round_robin import round_robin
 from nadirfix.train.loop import Job, train
 from nadirfix.train.models.embedder import Embedder, seeded
-from nadirfix.train.models.embedder_checkpoint import save_embedder, start_embedder
+from nadirfix.train.models.embedder_checkpoint import load_embedder, save_embedder
 from nadirfix.train.models.weights import WeightsRecord, load_encoder
+from tests.geo.test_render import rough
 
 NETWORK = NetworkOptions(
     width_px=32, height_px=32, encoder="small", weights="random", mix_blocks=1, mix_channels=8, mix_rows=2
@@ -40,67 +40,69 @@ def dated(seed: int) -> DatedMap:
     dates = (
         Texture.from_array(rough(500, 500, seed=s), None, affine=affine, epsg=32633) for s in (seed, seed)
     )
-    return DatedMap(tuple(DeviceTexture(date, "cpu") for date in dates))
+    return DatedMap(tuple(DeviceRenderer(date, "cpu") for date in dates))
 
 
 def test_loss_against_the_equation():
     rng = np.random.default_rng(3)
     one, other = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in rng.normal(size=(2, 5, 7)))
-    far = rng.random((5, 5)) < 0.6
-    far |= far.T
-    np.fill_diagonal(far, False)  # a place is not far from itself, and still its own partner
+    negatives = rng.random((5, 5)) < 0.6
+    negatives |= negatives.T
+    np.fill_diagonal(negatives, False)  # a place is not far from itself, and still its own partner
     total = 0.0
     for a, b in ((one, other), (other, one)):
         for i in range(5):
-            scores = {j: a[i] @ b[j] / 0.07 for j in range(5) if j == i or far[i, j]}
+            scores = {j: a[i] @ b[j] / 0.07 for j in range(5) if j == i or negatives[i, j]}
             total -= scores[i] - np.log(sum(np.exp(s) for s in scores.values()))
-    found = contrast_loss(*(torch.from_numpy(v) for v in (one, other, far)), temperature=0.07)
-    assert float(found) == pytest.approx(total / 10, rel=1e-10)
+    measured = contrastive_loss(*(torch.from_numpy(v) for v in (one, other, negatives)), temperature=0.07)
+    assert float(measured) == pytest.approx(total / 10, rel=1e-10)
 
 
-def test_near_places_are_no_negatives():
+def test_near_places_are_not_negatives():
     same = torch.nn.functional.normalize(torch.ones(3, 4, dtype=torch.float64), dim=1)
     nobody = torch.zeros(3, 3, dtype=torch.bool)
-    assert float(contrast_loss(same, same, nobody, temperature=0.05)) == pytest.approx(0.0, abs=1e-12)
-    assert float(contrast_loss(same, same, ~nobody, temperature=0.05)) == pytest.approx(np.log(3))
+    assert float(contrastive_loss(same, same, nobody, temperature=0.05)) == pytest.approx(0.0, abs=1e-12)
+    assert float(contrastive_loss(same, same, ~nobody, temperature=0.05)) == pytest.approx(np.log(3))
 
 
-def test_pairs_show_the_same_place():
+def test_pairs_are_views_of_the_same_place():
     recipe = dataclasses.replace(
         RECIPE,
         augment=dataclasses.replace(RECIPE.augment, **dict.fromkeys(vars(RECIPE.augment), 0.0)),
         contrast=dataclasses.replace(RECIPE.contrast, shift_m=0.0, turn_deg=0.0, scale=0.0, tilt_deg=0.0),
     )
-    job = contrast_job(dated(1), recipe, embedder(), altitude_m=125.0)
-    first, second, far = job.batch(0, 0, slice(0, 6))
+    job = contrastive_job(dated(1), recipe, embedder(), altitude_m=125.0)
+    first, second, negatives = job.batch(0, 0, slice(0, 6))
     assert torch.allclose(first, second)
-    assert not far.diagonal().any()
+    assert not negatives.diagonal().any()
     moved = dataclasses.replace(recipe.contrast, shift_m=40.0)
-    first, second, _ = contrast_job(
+    first, second, _ = contrastive_job(
         dated(1), dataclasses.replace(recipe, contrast=moved), embedder(), altitude_m=125.0
     ).batch(0, 0, slice(0, 6))
     assert (first - second).abs().mean() > 5  # grey levels: another piece of ground
 
 
-def test_places_are_looked_at_where_every_date_shows_them():
+def test_places_are_those_every_date_covers():
     """A newer picture of a part of the map: beyond it there is nothing to agree with."""
     affine = (1.0, 0.0, 500_000.0, 0.0, -1.0, 5_400_000.0)
     wide, narrow = rough(500, 900, seed=1), rough(500, 450, seed=1)
     dates = [Texture.from_array(p, None, affine=affine, epsg=32633) for p in (wide, narrow)]
-    job = contrast_job(
-        DatedMap(tuple(DeviceTexture(d, "cpu") for d in dates)), RECIPE, embedder(), altitude_m=125.0
+    job = contrastive_job(
+        DatedMap(tuple(DeviceRenderer(d, "cpu") for d in dates)), RECIPE, embedder(), altitude_m=125.0
     )
-    alone = contrast_job(DatedMap((DeviceTexture(dates[0], "cpu"),)), RECIPE, embedder(), altitude_m=125.0)
+    alone = contrastive_job(
+        DatedMap((DeviceRenderer(dates[0], "cpu"),)), RECIPE, embedder(), altitude_m=125.0
+    )
     assert 0 < job.epoch_views < 0.6 * alone.epoch_views
 
 
 def test_places_can_be_found_once_for_several_jobs(monkeypatch):
     """Finding them on a large map took longer than training on it."""
     there, network = dated(1), embedder()
-    places = shown_places(there, RECIPE, 125.0)
-    own = contrast_job(there, RECIPE, network, altitude_m=125.0)
-    monkeypatch.setattr("nadirfix.train.contrastive.shown_places", None)  # not asked again
-    given = contrast_job(there, RECIPE, network, altitude_m=125.0, places=places)
+    places = covered_places(there, RECIPE, 125.0)
+    own = contrastive_job(there, RECIPE, network, altitude_m=125.0)
+    monkeypatch.setattr("nadirfix.train.contrastive.covered_places", None)  # not asked again
+    given = contrastive_job(there, RECIPE, network, altitude_m=125.0, places=places)
     assert given.epoch_views == own.epoch_views
     assert torch.equal(given.batch(2, 0, slice(0, 6))[0], own.batch(2, 0, slice(0, 6))[0])
 
@@ -132,21 +134,21 @@ def test_the_mean_of_a_batch_can_be_left_out_of_the_comparison():
         contrast = dataclasses.replace(recipe.contrast, centre=centre)
         shared = torch.nn.Module()
         shared.forward = lambda x: x.flatten(1)[:, :6] + 1000.0  # type: ignore[method-assign]
-        job = contrast_job(
+        job = contrastive_job(
             dated(1), dataclasses.replace(recipe, contrast=contrast), embedder(), altitude_m=125.0
         )
         job.loss.embedder = shared
-        looks = torch.from_numpy(np.random.default_rng(2).normal(size=(5, 3, 2, 2))).float()
-        losses.append(float(job.loss(looks, looks, torch.ones(5, 5, dtype=torch.bool))))
+        batch = torch.from_numpy(np.random.default_rng(2).normal(size=(5, 3, 2, 2))).float()
+        losses.append(float(job.loss(batch, batch, torch.ones(5, 5, dtype=torch.bool))))
     assert losses[0] > 1.5
     assert losses[1] < 0.2
 
 
-def test_maps_take_turns_and_training_moves_the_embedder():
+def test_maps_are_trained_round_robin_and_the_embedder_changes():
     network = embedder()
     before = {k: v.clone() for k, v in network.state_dict().items()}
-    jobs = [contrast_job(dated(s), RECIPE, network, altitude_m=125.0) for s in (1, 2)]
-    both = in_turns(jobs)
+    jobs = [contrastive_job(dated(s), RECIPE, network, altitude_m=125.0) for s in (1, 2)]
+    both = round_robin(jobs)
     for step in range(4):
         expected = jobs[step % 2].batch(step // 2, 0, slice(0, 6))[0]
         assert torch.equal(both.batch(step, 0, slice(0, 6))[0], expected)
@@ -155,16 +157,16 @@ def test_maps_take_turns_and_training_moves_the_embedder():
     assert any(not torch.equal(before[k], v) for k, v in network.state_dict().items())
 
 
-def test_turns_need_one_network():
-    jobs = [contrast_job(dated(1), RECIPE, embedder(), altitude_m=125.0) for _ in range(2)]
+def test_round_robin_needs_one_network():
+    jobs = [contrastive_job(dated(1), RECIPE, embedder(), altitude_m=125.0) for _ in range(2)]
     with pytest.raises(ValueError, match="one network"):
-        in_turns(jobs)
+        round_robin(jobs)
 
 
 def test_an_embedder_starts_where_another_stopped(tmp_path):
     one, other = embedder(seed=1), embedder(seed=2)
     save_embedder(one, tmp_path / "one.safetensors", {"licence": "Apache-2.0", "command": "here"})
-    record = start_embedder(other, str(tmp_path / "one.safetensors"), WeightsRecord(source="random"))
+    record = load_embedder(other, str(tmp_path / "one.safetensors"), WeightsRecord(source="random"))
     assert record.licence == "Apache-2.0"
     assert len(record.sha256) == 64
     pictures = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0)) * 255
@@ -178,7 +180,7 @@ def test_a_variance_beyond_half_precision_is_kept(tmp_path):
     large = next(k for k, v in one.named_parameters() if v.dim() == 1)
     one.state_dict()[large][0] = 83_615.0  # as a variance after the first convolution of the ImageNet weights
     save_embedder(one, tmp_path / "one.safetensors", {})
-    start_embedder(other, str(tmp_path / "one.safetensors"), WeightsRecord(source="random"))
+    load_embedder(other, str(tmp_path / "one.safetensors"), WeightsRecord(source="random"))
     assert float(other.state_dict()[large][0]) == 83_615.0
 
 
@@ -187,25 +189,25 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path):
     next(damaged.parameters()).data.flatten()[0] = math.inf
     save_embedder(damaged, tmp_path / "a.safetensors", {})
     with pytest.raises(WeightsError, match="no numbers") as caught:
-        start_embedder(embedder(), str(tmp_path / "a.safetensors"), WeightsRecord(source="random"))
+        load_embedder(embedder(), str(tmp_path / "a.safetensors"), WeightsRecord(source="random"))
     assert caught.value.code == "weights.mismatch"
 
 
 def test_a_start_that_is_missing_or_does_not_fit(tmp_path):
     record = WeightsRecord(source="random")
     with pytest.raises(WeightsError, match="no such embedder") as caught:
-        start_embedder(embedder(), "no-such-name", record)
+        load_embedder(embedder(), "no-such-name", record)
     assert caught.value.code == "weights.missing"
     save_embedder(embedder(), tmp_path / "a.safetensors", {})
     larger = dataclasses.replace(NETWORK, mix_channels=16)
     with pytest.raises(WeightsError) as caught:
-        start_embedder(embedder(larger), str(tmp_path / "a.safetensors"), record)
+        load_embedder(embedder(larger), str(tmp_path / "a.safetensors"), record)
     assert caught.value.code == "weights.mismatch"
     (tmp_path / "b.safetensors").write_bytes(b"not tensors at all")
     with pytest.raises(WeightsError):
-        start_embedder(embedder(), str(tmp_path / "b.safetensors"), record)
+        load_embedder(embedder(), str(tmp_path / "b.safetensors"), record)
 
 
 def test_no_start_changes_nothing():
     record = WeightsRecord(source="random")
-    assert start_embedder(embedder(), "", record) is record
+    assert load_embedder(embedder(), "", record) is record

@@ -15,8 +15,8 @@ from nadirfix.types import Point, View
 torch = pytest.importorskip("torch")
 
 from nadirfix.geo.views import Views, ground_from_pixel, half_extent_m  # noqa: E402
-from nadirfix.train.data.cpu_renderer import HostTexture  # noqa: E402
-from nadirfix.train.data.device_renderer import DeviceTexture  # noqa: E402
+from nadirfix.train.data.cpu_renderer import CpuRenderer  # noqa: E402
+from nadirfix.train.data.device_renderer import DeviceRenderer  # noqa: E402
 
 EPSG, WEST, NORTH = 32633, 500_000.0, 5_000_000.0
 
@@ -63,7 +63,7 @@ def test_batched_homographies_are_the_single_ones() -> None:
 def test_same_picture_as_the_one_view_renderer(size: tuple[int, int], hole: bool) -> None:
     texture = make_texture(hole=hole)
     views = some_views(12, 800)
-    pixels, share = DeviceTexture(texture, "cpu").render(Views.of(views, EPSG), DEFAULT_CAMERA, size)
+    pixels, share = DeviceRenderer(texture, "cpu").render(Views.of(views, EPSG), DEFAULT_CAMERA, size)
     for i, view in enumerate(views):
         wanted = texture.render(view, DEFAULT_CAMERA, size)
         difference = np.abs(pixels[i].permute(1, 2, 0).numpy() - wanted.pixels).mean()
@@ -74,7 +74,7 @@ def test_same_picture_as_the_one_view_renderer(size: tuple[int, int], hole: bool
 @pytest.mark.parametrize("reduced", [False, True])
 def test_gathering_by_products_as_a_gpu_does_is_the_same(reduced: bool) -> None:
     views = Views.of(some_views(12, 800), EPSG)
-    usual, gpu = (DeviceTexture(make_texture(hole=True), "cpu") for _ in range(2))
+    usual, gpu = (DeviceRenderer(make_texture(hole=True), "cpu") for _ in range(2))
     gpu.by_products = True
     wanted = usual.render_covered(views, DEFAULT_CAMERA, (50, 37), reduced=reduced)
     got = gpu.render_covered(views, DEFAULT_CAMERA, (50, 37), reduced=reduced)
@@ -88,7 +88,7 @@ def test_a_curved_map_renders_the_same() -> None:
     place = flat.place
     views = some_views(6, 800, altitude=(100, 400))
     bent = Texture(flat.planes, _bent(place), EPSG)
-    pixels, _ = DeviceTexture(bent, "cpu").render(Views.of(views, EPSG), DEFAULT_CAMERA, (112, 112))
+    pixels, _ = DeviceRenderer(bent, "cpu").render(Views.of(views, EPSG), DEFAULT_CAMERA, (112, 112))
     for i, view in enumerate(views):
         wanted = bent.render(view, DEFAULT_CAMERA, (112, 112)).pixels
         assert np.abs(pixels[i].permute(1, 2, 0).numpy() - wanted).mean() < 1.0
@@ -103,7 +103,7 @@ def _bent(place: Polynomial) -> Polynomial:
 
 
 @pytest.mark.parametrize("altitude_m", [100.0, 230.0, 420.0])
-def test_training_view_looks_like_a_reduced_photo(altitude_m: float) -> None:
+def test_training_view_equals_a_reduced_photo(altitude_m: float) -> None:
     """Rendering at the network's size differs little from taking the photo and reducing it by area."""
     texture = make_texture(size_px=1600, gsd_m=0.5)
     camera = Camera(1024, 768, 600.0, 600.0)
@@ -111,7 +111,7 @@ def test_training_view_looks_like_a_reduced_photo(altitude_m: float) -> None:
     photo = texture.render(view, camera).pixels
     reduced = cv2.resize(photo, (224, 168), interpolation=cv2.INTER_AREA)
     views = Views.of([view], EPSG)
-    pixels, _ = DeviceTexture(texture, "cpu").render(views, camera, (224, 168), reduced=True)
+    pixels, _ = DeviceRenderer(texture, "cpu").render(views, camera, (224, 168), reduced=True)
     difference = np.abs(pixels[0].permute(1, 2, 0).numpy() - reduced).mean()
     assert difference < 2.0, f"{difference:.2f} grey levels"
 
@@ -119,7 +119,7 @@ def test_training_view_looks_like_a_reduced_photo(altitude_m: float) -> None:
 def test_a_view_off_the_map_is_black_and_counts_nothing() -> None:
     texture = make_texture(size_px=600)
     views = Views.of([View(Point(WEST - 5000, NORTH, EPSG), 100.0)], EPSG)
-    pixels, share = DeviceTexture(texture, "cpu").render(views, DEFAULT_CAMERA, (64, 64))
+    pixels, share = DeviceRenderer(texture, "cpu").render(views, DEFAULT_CAMERA, (64, 64))
     assert float(pixels.abs().max()) == 0.0 and float(share[0]) == 0.0
 
 
@@ -130,12 +130,12 @@ def test_how_far_a_photo_reaches() -> None:
 
 
 @pytest.mark.parametrize("size", [(112, 112), (64, 48)])
-def test_a_host_without_gpu_shows_the_same(size: tuple[int, int]) -> None:
+def test_the_cpu_renderer_gives_the_same_pictures(size: tuple[int, int]) -> None:
     texture = make_texture(hole=True)
     views = Views.of(some_views(12, 800), EPSG)
-    ways = HostTexture(texture), DeviceTexture(texture, "cpu")
-    host, device = (way.render_reduced(views, DEFAULT_CAMERA, size) for way in ways)
-    both = (host[1] > 0.99) & (device[1] > 0.99)
+    renderers = CpuRenderer(texture), DeviceRenderer(texture, "cpu")
+    cpu, device = (renderer.render_reduced(views, DEFAULT_CAMERA, size) for renderer in renderers)
+    both = (cpu[1] > 0.99) & (device[1] > 0.99)
     assert float(both.float().mean()) > 0.2
-    assert float((host[1] - device[1]).abs().mean()) < 0.01
-    assert float(((host[0] - device[0]).abs() * both).sum() / (3 * both.sum())) < 1.0
+    assert float((cpu[1] - device[1]).abs().mean()) < 0.01
+    assert float(((cpu[0] - device[0]).abs() * both).sum() / (3 * both.sum())) < 1.0

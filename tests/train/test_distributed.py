@@ -20,8 +20,9 @@ DRIVER = Path(__file__).with_name("train_driver.py")
 def start(folder: Path, network: str, rank: int, count: int, port: int) -> subprocess.Popen[str]:
     company = {"RANK": rank, "WORLD_SIZE": count, "LOCAL_RANK": rank, "MASTER_PORT": port}
     environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", **{k: str(v) for k, v in company.items()}}
-    asked = [sys.executable, str(DRIVER), network, str(folder), "--steps", "12", "--rate", "1e-5"]
-    return subprocess.Popen(asked, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, str(DRIVER), network, str(folder), "--steps", "12", "--rate", "1e-5"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
 def losses(folder: Path, network: str, count: int) -> np.ndarray:
@@ -29,8 +30,8 @@ def losses(folder: Path, network: str, count: int) -> np.ndarray:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     for run in [start(folder, network, rank, count, port) for rank in range(count)]:
-        _, said = run.communicate(timeout=300)
-        assert run.returncode == 0, said
+        _, errors = run.communicate(timeout=300)
+        assert run.returncode == 0, errors
     with (folder / "log.csv").open() as file:
         return np.array([float(row["loss"]) for row in csv.DictReader(file) if row["loss"]])
 

@@ -46,7 +46,7 @@ def pictures(count: int, size: tuple[int, int] = (112, 112)) -> torch.Tensor:
     ],
 )
 @torch.no_grad()
-def test_entries_tell_channels_and_positions(name: str, width: int, height: int) -> None:
+def test_entries_give_channels_and_positions(name: str, width: int, height: int) -> None:
     features = build_encoder(name).eval()(torch.zeros(1, 3, height, width))
     assert features.shape[1] == ENCODERS[name].channels
     assert tuple(features.shape[2:]) == positions_of(name, width_px=width, height_px=height)
@@ -62,7 +62,7 @@ def test_unknown_encoder_lists_the_known_ones() -> None:
         encoder_of("resnet51")
 
 
-def test_the_small_encoder_is_small_and_does_not_look_across_the_batch() -> None:
+def test_the_small_encoder_is_small_and_does_not_mix_the_batch() -> None:
     torch.manual_seed(0)
     net = SmallEncoder().train()
     assert 0.3e6 < sum(p.numel() for p in net.parameters()) < 1e6
@@ -131,18 +131,18 @@ def test_every_parameter_learns() -> None:
 def test_normalisation_is_inside_the_network(kind: str) -> None:
     options = replace(TINY.altitude_network, input=kind, width_px=64, height_px=48, start="")
     net, record = build_altitude_network(options, BINS, seed=0)
-    said = preprocessing(options, record)
+    settings = preprocessing(options, record)
     inputs = torch.rand(2, 3, 48, 64) * 255
-    mean, scale = (torch.tensor(said[k]).view(3, 1, 1) for k in ("mean", "scale"))
+    mean, scale = (torch.tensor(settings[k]).view(3, 1, 1) for k in ("mean", "scale"))
     with torch.no_grad():
         by_hand = net.prototypes(net.embedder.aggregator(net.embedder.encoder((inputs - mean) / scale)))
         assert torch.allclose(net(inputs), by_hand, atol=1e-5)
     assert net(inputs).shape == (2, 12)
     if kind == "pixels":
-        assert said["mean"] == pytest.approx([123.675, 116.28, 103.53])
-        assert said["scale"] == pytest.approx([58.395, 57.12, 57.375])
+        assert settings["mean"] == pytest.approx([123.675, 116.28, 103.53])
+        assert settings["scale"] == pytest.approx([58.395, 57.12, 57.375])
     else:
-        assert (said["intensity"], said["log_base"]) == ("bytes", 1.5)
+        assert (settings["intensity"], settings["log_base"]) == ("bytes", 1.5)
 
 
 def test_preprocessing_travels_in_the_state() -> None:
@@ -153,11 +153,11 @@ def test_preprocessing_travels_in_the_state() -> None:
     assert np.allclose(other.embedder.mean.flatten(), [123.675, 116.28, 103.53])
 
 
-def test_spectrum_record_tells_the_unit() -> None:
+def test_spectrum_record_has_the_unit() -> None:
     options = NetworkOptions(input="spectrum", intensity="unit", width_px=448, height_px=336)
-    said = preprocessing(options, WeightsRecord(source="random"))
-    assert said["intensity"] == "unit"
-    assert said["mean"][0] == pytest.approx(6.05, abs=0.01)  # log_1.5(1 + 7/255·√(448·336))
+    settings = preprocessing(options, WeightsRecord(source="random"))
+    assert settings["intensity"] == "unit"
+    assert settings["mean"][0] == pytest.approx(6.05, abs=0.01)  # log_1.5(1 + 7/255·√(448·336))
 
 
 def test_mixed_precision_leaves_the_angles_alone() -> None:

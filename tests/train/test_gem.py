@@ -15,9 +15,9 @@ FEATURES = np.random.default_rng(0).uniform(0.01, 4.0, size=(3, 5, 6, 8))
 def pooled(power: float, parts: int, features: np.ndarray = FEATURES) -> np.ndarray:
     rows, columns = features.shape[2:]
     net = GeM(channels=features.shape[1], rows=rows, columns=columns, power=power, parts=parts)
-    seen = net(torch.from_numpy(features)).numpy()
-    assert seen.shape == (len(features), net.dimensions)
-    return seen
+    result = net(torch.from_numpy(features)).numpy()
+    assert result.shape == (len(features), net.dimensions)
+    return result
 
 
 def test_quarters_against_numpy() -> None:

@@ -13,7 +13,7 @@ from nadirfix.options.training import TrainOptions
 
 torch = pytest.importorskip("torch")
 
-from nadirfix.train.data.device_renderer import DeviceTexture  # noqa: E402
+from nadirfix.train.data.device_renderer import DeviceRenderer  # noqa: E402
 from nadirfix.train.models.place import PlaceNetwork, build_place_network  # noqa: E402
 from nadirfix.train.place import imprint, place_sampler  # noqa: E402
 
@@ -31,7 +31,7 @@ def made(imprint_views: int) -> PlaceNetwork:
     order = sampler.order()
     sampler.use(order)
     network, _ = build_place_network(NETWORK, recipe.head, order, seed=0)
-    imprint(network, sampler, recipe, DeviceTexture(texture, "cpu"))
+    imprint(network, sampler, recipe, DeviceRenderer(texture, "cpu"))
     return network
 
 

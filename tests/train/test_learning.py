@@ -23,12 +23,12 @@ from tests.fixtures import once
 
 torch = pytest.importorskip("torch")
 
-from nadirfix.geo.coverage import Ground  # noqa: E402
+from nadirfix.geo.coverage import MapCoverage  # noqa: E402
 from nadirfix.train.altitude import TrainedAltitude, altitude_input, train_altitude  # noqa: E402
 from nadirfix.train.data.altitude_views import AltitudeSampler  # noqa: E402
 from nadirfix.train.data.batches import Pictures, Sampling  # noqa: E402
-from nadirfix.train.data.device_renderer import DeviceTexture  # noqa: E402
-from nadirfix.train.place import cell_shares, place_sampler, train_place  # noqa: E402
+from nadirfix.train.data.device_renderer import DeviceRenderer  # noqa: E402
+from nadirfix.train.place import cell_probabilities, place_sampler, train_place  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -43,9 +43,9 @@ GENTLE = AugmentOptions(
 @pytest.fixture(scope="module")
 def dates(shared: Path) -> tuple[Texture, Texture]:
     """Both dates of the world, which one worker makes and the others read."""
-    with np.load(once(shared / "learning.npz", write_dates)) as kept:
-        place = {"affine": tuple(kept["affine"].tolist()), "epsg": int(kept["epsg"])}
-        old, new = (Texture.from_array(kept[name], None, **place) for name in ("old", "new"))
+    with np.load(once(shared / "learning.npz", write_dates)) as stored:
+        place = {"affine": tuple(stored["affine"].tolist()), "epsg": int(stored["epsg"])}
+        old, new = (Texture.from_array(stored[name], None, **place) for name in ("old", "new"))
     return old, new
 
 
@@ -77,13 +77,13 @@ def from_random(kind: Literal["spectrum", "pixels"]) -> Recipe:
 def classes_off(trained: TrainedAltitude, texture: Texture, recipe: Recipe) -> np.ndarray:
     """By how many altitude classes views of a map are misjudged."""
     sampling = Sampling(camera=recipe.camera, seed=99, valid_share=0.99, tilt_deg=0.0)
-    sampler = AltitudeSampler(Ground(texture), sampling, trained.bins)
+    sampler = AltitudeSampler(MapCoverage(texture), sampling, trained.bins)
     views, labels = sampler.draw(np.arange(VIEWS))
     options = recipe.altitude_network
     size = (options.width_px, options.height_px)
-    pictures = Pictures(DeviceTexture(texture, "cpu"), recipe.camera, size, recipe.augment, seed=0)
+    pictures = Pictures(DeviceRenderer(texture, "cpu"), recipe.camera, size, recipe.augment, seed=0)
     with torch.no_grad():
-        scores = trained.network(altitude_input(pictures.plain(views), options))
+        scores = trained.network(altitude_input(pictures.rendered(views), options))
     return np.abs(scores.argmax(1).numpy() - labels)
 
 
@@ -123,11 +123,13 @@ def right_cells(trained, texture: Texture, recipe: Recipe) -> float:  # type: ig
     sampler.use(trained.order)
     options = recipe.place_network
     size = (options.width_px, options.height_px)
-    pictures = Pictures(DeviceTexture(texture, "cpu"), recipe.camera, size, recipe.augment, seed=0)
+    pictures = Pictures(DeviceRenderer(texture, "cpu"), recipe.camera, size, recipe.augment, seed=0)
     right = 0
     for group, before in enumerate(np.cumsum([0, *trained.order.sizes[:-1]])):
         views, labels = sampler.draw(np.arange(10_000, 10_000 + VIEWS // 4), group)
         with torch.no_grad():
-            shares = cell_shares(trained.network, trained.network.embed(pictures.plain(views)), recipe.head)
+            shares = cell_probabilities(
+                trained.network, trained.network.embed(pictures.rendered(views)), recipe.head
+            )
         right += int((torch.cat(shares, 1).argmax(1).numpy() == labels + before).sum())
     return right / (VIEWS // 4 * len(trained.order.groups))

@@ -62,16 +62,16 @@ def log_rows(folder: Path) -> list[dict[str, str]]:
 
 
 def stop_after(steps: int) -> tuple[list[StepReport], object]:
-    seen: list[StepReport] = []
-    return seen, lambda: len(seen) >= steps
+    reports: list[StepReport] = []
+    return reports, lambda: len(reports) >= steps
 
 
 def test_a_budget_of_steps_learns_and_reports(tmp_path: Path) -> None:
-    seen: list[StepReport] = []
-    report = train(make_job(), STEPS, folder=tmp_path, report=seen.append)
+    reports: list[StepReport] = []
+    report = train(make_job(), STEPS, folder=tmp_path, report=reports.append)
     assert report.finished and report.steps == 40 and report.validation == {"accuracy": 1.0}
-    assert seen[-1].loss < seen[0].loss
-    assert seen[20].images_per_s > 0 and seen[20].left_s is not None
+    assert reports[-1].loss < reports[0].loss
+    assert reports[20].images_per_s > 0 and reports[20].left_s is not None
     rows = [r for r in log_rows(tmp_path) if r["loss"]]
     assert [int(r["step"]) for r in rows] == list(range(1, 41))
     rates = [float(r["extractor_rate"]) for r in rows]
@@ -90,8 +90,8 @@ def test_nothing_outside_is_disturbed() -> None:
 def test_stopped_and_resumed_is_the_same_as_never_stopped(tmp_path: Path, stop_at: int) -> None:
     whole = make_job()
     train(whole, STEPS)
-    seen, stop = stop_after(stop_at)
-    first = train(make_job(), STEPS, folder=tmp_path, report=seen.append, should_stop=stop)
+    reports, stop = stop_after(stop_at)
+    first = train(make_job(), STEPS, folder=tmp_path, report=reports.append, should_stop=stop)
     assert not first.finished and first.steps in (stop_at, stop_at + 1)
     resumed = make_job()
     second = train(resumed, STEPS, folder=tmp_path, resume=True)
@@ -102,8 +102,8 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(tmp_path: Path, stop_a
 
 
 def test_the_log_is_cut_back_to_the_checkpoint(tmp_path: Path) -> None:
-    seen, stop = stop_after(10)
-    train(make_job(), STEPS, folder=tmp_path, report=seen.append, should_stop=stop)
+    reports, stop = stop_after(10)
+    train(make_job(), STEPS, folder=tmp_path, report=reports.append, should_stop=stop)
     with (tmp_path / "log.csv").open("a") as file:
         file.write("11,0.5,0.1,0.1,1,1,\n12,0.4,0.1")  # written after the checkpoint by a killed process
     train(make_job(), STEPS, folder=tmp_path, resume=True)
@@ -171,8 +171,8 @@ def test_the_plateau_schedule_resumes_in_mid_epoch(tmp_path: Path) -> None:
     )
     whole = make_job()
     train(whole, options)
-    seen, stop = stop_after(11)
-    train(make_job(), options, folder=tmp_path, report=seen.append, should_stop=stop)
+    reports, stop = stop_after(11)
+    train(make_job(), options, folder=tmp_path, report=reports.append, should_stop=stop)
     resumed = make_job()
     train(resumed, options, folder=tmp_path, resume=True)
     assert all(torch.equal(a, b) for a, b in zip(weights(whole), weights(resumed), strict=True))

@@ -38,10 +38,10 @@ def net_of(blocks: int) -> MixVPR:
 def test_against_numpy(blocks: int) -> None:
     net = net_of(blocks)
     features = np.random.default_rng(0).normal(size=(3, 6, 4, 5))
-    seen = net(torch.from_numpy(features)).detach().numpy()
-    assert seen.shape == (3, 15)
+    mixed = net(torch.from_numpy(features)).detach().numpy()
+    assert mixed.shape == (3, 15)
     assert net.dimensions == 15
-    assert seen == pytest.approx(oracle(net, features), abs=1e-12)
+    assert mixed == pytest.approx(oracle(net, features), abs=1e-12)
 
 
 def test_descriptor_is_the_embedding_at_unit_length() -> None:

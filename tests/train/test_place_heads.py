@@ -77,15 +77,15 @@ def loss_oracle(logits: np.ndarray, y: np.ndarray) -> float:
 def test_qamc_target_logit_by_hand(gamma: float, logit: float) -> None:
     head = replace(HEAD, margin=0.4, scale=64.0)
     cosine = torch.tensor([[math.cos(1.0), 0.3]], dtype=torch.float64)
-    seen = qamc_logits(cosine, torch.tensor([0]), torch.tensor([gamma], dtype=torch.float64), head)
-    assert seen[0, 0].item() == pytest.approx(logit, abs=5e-7)
-    assert seen[0, 1].item() == pytest.approx(64 * 0.3, abs=1e-12)
+    result = qamc_logits(cosine, torch.tensor([0]), torch.tensor([gamma], dtype=torch.float64), head)
+    assert result[0, 0].item() == pytest.approx(logit, abs=5e-7)
+    assert result[0, 1].item() == pytest.approx(64 * 0.3, abs=1e-12)
 
 
 def test_aamc_target_logit_by_hand() -> None:
     cosine = torch.tensor([[math.cos(1.0), 0.3]], dtype=torch.float64)
-    seen = aamc_logits(cosine, torch.tensor([0]), replace(HEAD, margin=0.4, scale=64.0))
-    assert seen[0].tolist() == pytest.approx([64 * math.cos(1.4), 19.2], abs=1e-12)
+    result = aamc_logits(cosine, torch.tensor([0]), replace(HEAD, margin=0.4, scale=64.0))
+    assert result[0].tolist() == pytest.approx([64 * math.cos(1.4), 19.2], abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -96,9 +96,9 @@ def test_logits_and_loss_against_numpy(kind: str, seed: int) -> None:
     x[0], w[1] = 3 * w[y[0]], -x[1]  # angles 0 and π: the clips must act
     gamma = gamma_oracle(x, sharp, head)
     tx, tw, ty, tg = (torch.from_numpy(v) for v in (x, w, y, gamma))
-    seen = head_logits(tx, tw, ty, tg, head)
+    result = head_logits(tx, tw, ty, tg, head)
     wanted = logits_oracle(x, w, y, gamma, head)
-    assert seen.numpy() == pytest.approx(wanted, abs=1e-9)
+    assert result.numpy() == pytest.approx(wanted, abs=1e-9)
     heads = GroupHeads(6, [2, 5], head).double()
     with torch.no_grad():
         heads.prototypes[1].copy_(tw)
@@ -110,8 +110,8 @@ def test_quality_against_numpy(seed: int) -> None:
     x, _, _, sharp = batch(seed, size=33)
     x[0] *= 1e3  # beyond the clip of the norm
     x[1] *= 1e-9
-    seen = quality(torch.from_numpy(x), torch.from_numpy(sharp), HEAD)
-    assert seen.numpy() == pytest.approx(gamma_oracle(x, sharp, HEAD), abs=1e-12)
+    result = quality(torch.from_numpy(x), torch.from_numpy(sharp), HEAD)
+    assert result.numpy() == pytest.approx(gamma_oracle(x, sharp, HEAD), abs=1e-12)
 
 
 def test_quality_of_cues_is_the_same_quality() -> None:
@@ -127,8 +127,8 @@ def test_quality_of_half_precision_embeddings_is_not_rounded_to_theirs() -> None
 def test_quality_is_clipped() -> None:
     x, _, _, sharp = batch(0, size=33)
     strong = replace(HEAD, concentration=5.0)
-    seen = quality(torch.from_numpy(x), torch.from_numpy(sharp), strong)
-    assert (seen.min().item(), seen.max().item()) == (-1, 1)
+    result = quality(torch.from_numpy(x), torch.from_numpy(sharp), strong)
+    assert (result.min().item(), result.max().item()) == (-1, 1)
 
 
 @pytest.mark.parametrize("length", [0.1, 1.0, 7.3, 99.0])
@@ -177,8 +177,8 @@ def test_gradients_against_finite_differences(kind: str) -> None:
         return loss_oracle(logits_oracle(x_, w_, y, gamma, head), y)
 
     assert tx.grad.numpy() == pytest.approx(numeric_gradient(lambda v: loss(v, w), x), abs=1e-7)
-    found = heads.prototypes[0].grad.numpy()
-    assert found == pytest.approx(numeric_gradient(lambda v: loss(x, v), w), abs=1e-7)
+    gradient = heads.prototypes[0].grad.numpy()
+    assert gradient == pytest.approx(numeric_gradient(lambda v: loss(x, v), w), abs=1e-7)
 
 
 @pytest.mark.parametrize("kind", KINDS)

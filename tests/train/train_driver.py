@@ -18,7 +18,7 @@ from nadirfix.geo.texture import Texture
 from nadirfix.options.recipe import NetworkOptions, Recipe
 from nadirfix.options.training import TrainOptions
 from nadirfix.train.altitude import train_altitude
-from nadirfix.train.distributed import joined
+from nadirfix.train.distributed import process_group
 from nadirfix.train.loop import StepReport
 from nadirfix.train.place import train_place
 
@@ -71,7 +71,7 @@ def main() -> None:
         print(f"step {step.step} loss {step.loss!r}", flush=True)
         time.sleep(given.pause)
 
-    with joined(torch.device("cpu")) as ranks:
+    with process_group(torch.device("cpu")) as ranks:
         done = learn(texture(), recipe(given), folder=given.folder, resume=given.resume, report=tell)
         if ranks.first:
             state = done.network.state_dict()

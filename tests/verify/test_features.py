@@ -1,4 +1,4 @@
-"""Points of pictures: found again where the picture moved to, and nowhere in plain or missing parts."""
+"""Keypoints of images: found again where the image moved to, and nowhere in plain or missing parts."""
 
 from __future__ import annotations
 
@@ -15,60 +15,60 @@ from tests.places import photo_from, place, view_of
 
 
 @pytest.fixture(scope="module")
-def picture() -> np.ndarray:
+def image() -> np.ndarray:
     return grey_of(photo_from(place(), view_of(place())))[:352, :448]
 
 
 @pytest.mark.parametrize("level", [0.0, 127.0, 255.0])
-def test_a_plain_picture_has_no_points(detector: Detector, level: float) -> None:
+def test_a_plain_image_has_no_keypoints(detector: Detector, level: float) -> None:
     assert len(detector(np.full((384, 512), level, np.float32))) == 0
 
 
-def test_no_map_means_no_points(detector: Detector, picture: np.ndarray) -> None:
-    assert len(detector(picture, np.zeros(picture.shape, np.uint8))) == 0
+def test_no_map_means_no_keypoints(detector: Detector, image: np.ndarray) -> None:
+    assert len(detector(image, np.zeros(image.shape, np.uint8))) == 0
 
 
-def test_points_keep_off_the_edge_of_the_map(detector: Detector, picture: np.ndarray) -> None:
-    valid = np.full(picture.shape, 255, np.uint8)
+def test_keypoints_keep_off_the_edge_of_the_map(detector: Detector, image: np.ndarray) -> None:
+    valid = np.full(image.shape, 255, np.uint8)
     valid[:, 200:] = 0
-    found = detector(np.where(valid > 0, picture, 0), valid)
+    found = detector(np.where(valid > 0, image, 0), valid)
     assert len(found) > 50
-    assert found.points_px[:, 0].max() < 200 - 3
+    assert found.keypoints_px[:, 0].max() < 200 - 3
 
 
 @pytest.mark.parametrize("shape", [(33, 47), (40, 300), (7, 9), (1, 1)])
-def test_any_size_will_do(detector: Detector, picture: np.ndarray, shape: tuple[int, int]) -> None:
-    part = np.ascontiguousarray(picture[: shape[0], : shape[1]])
+def test_any_size_will_do(detector: Detector, image: np.ndarray, shape: tuple[int, int]) -> None:
+    part = np.ascontiguousarray(image[: shape[0], : shape[1]])
     found = detector(part)
-    assert np.isfinite(found.points_px).all()
-    assert (found.points_px < [shape[1], shape[0]]).all()
+    assert np.isfinite(found.keypoints_px).all()
+    assert (found.keypoints_px < [shape[1], shape[0]]).all()
 
 
-def test_descriptions_have_unit_length_and_the_strongest_come_first(
-    detector: Detector, picture: np.ndarray
+def test_descriptors_have_unit_length_and_the_strongest_come_first(
+    detector: Detector, image: np.ndarray
 ) -> None:
-    found = detector(picture)
-    assert np.linalg.norm(found.descriptions, axis=1) == pytest.approx(1.0, abs=1e-5)
+    found = detector(image)
+    assert np.linalg.norm(found.descriptors, axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_a_moved_picture_has_its_points_moved(detector: Detector, picture: np.ndarray) -> None:
+def test_a_moved_image_has_its_keypoints_moved(detector: Detector, image: np.ndarray) -> None:
     """By 16 px: both are found on whole pixels, so what is left is far below one."""
-    here, there = detector(picture), detector(np.ascontiguousarray(picture[16:, 16:]))
-    a, b = mutual_matches(here, there, min_likeness=0.0)
-    moved = here.points_px[a] - there.points_px[b]
+    here, there = detector(image), detector(np.ascontiguousarray(image[16:, 16:]))
+    a, b = mutual_matches(here, there, min_similarity=0.0)
+    moved = here.keypoints_px[a] - there.keypoints_px[b]
     assert np.median(moved, axis=0) == pytest.approx([16.0, 16.0], abs=0.05)
     assert np.mean(np.abs(moved - 16.0).max(axis=1) < 1.0) > 0.8
 
 
-def test_only_so_many_points_are_kept(xfeat_file: Path, picture: np.ndarray) -> None:
-    few = XFeatDetector(load_network(xfeat_file), FeatureOptions(points=50))(picture)
-    many = XFeatDetector(load_network(xfeat_file), FeatureOptions(points=500))(picture)
+def test_only_the_strongest_keypoints_are_kept(xfeat_file: Path, image: np.ndarray) -> None:
+    few = XFeatDetector(load_network(xfeat_file), FeatureOptions(keypoints=50))(image)
+    many = XFeatDetector(load_network(xfeat_file), FeatureOptions(keypoints=500))(image)
     assert len(few) == 50
-    assert np.array_equal(few.points_px, many.points_px[:50])
+    assert np.array_equal(few.keypoints_px, many.keypoints_px[:50])
 
 
-def test_points_and_descriptions_are_those_of_the_original(xfeat_file: Path, picture: np.ndarray) -> None:
-    """Kornia's own detector, in torch, on the same picture."""
+def test_keypoints_and_descriptors_are_those_of_the_original(xfeat_file: Path, image: np.ndarray) -> None:
+    """Kornia's own detector, in torch, on the same image."""
     import torch
     from kornia.feature.xfeat import XFeat
 
@@ -76,32 +76,34 @@ def test_points_and_descriptions_are_those_of_the_original(xfeat_file: Path, pic
 
     original = XFeat(top_k=1000).eval()
     original.net = _pretrained()
-    told = original.detectAndCompute(torch.from_numpy(picture)[None, None])[0]
-    at = told["keypoints"].numpy().astype(int).tolist()
-    theirs = {tuple(xy): words for xy, words in zip(at, told["descriptors"], strict=True)}
-    ours = XFeatDetector(load_network(xfeat_file), FeatureOptions(points=1000))(picture)
-    whole = np.floor(ours.points_px).astype(int)
+    original_features = original.detectAndCompute(torch.from_numpy(image)[None, None])[0]
+    at = original_features["keypoints"].numpy().astype(int).tolist()
+    theirs = {
+        tuple(xy): descriptors for xy, descriptors in zip(at, original_features["descriptors"], strict=True)
+    }
+    ours = XFeatDetector(load_network(xfeat_file), FeatureOptions(keypoints=1000))(image)
+    whole = np.floor(ours.keypoints_px).astype(int)
     rows = [i for i, (x, y) in enumerate(whole.tolist()) if (x, y) in theirs]
     assert len(rows) > 0.9 * len(theirs)
     # Near the frame theirs are mixed with nothing, ours with the last pixel.
-    inner = [
-        i for i in rows if (whole[i] > 16).all() and (whole[i] < np.array(picture.shape[::-1]) - 16).all()
-    ]
-    off = [np.abs(ours.descriptions[i] - theirs[tuple(whole[i])].numpy()).max() for i in inner]
+    inner = [i for i in rows if (whole[i] > 16).all() and (whole[i] < np.array(image.shape[::-1]) - 16).all()]
+    off = [np.abs(ours.descriptors[i] - theirs[tuple(whole[i])].numpy()).max() for i in inner]
     assert max(off) < 1e-3
 
 
-def test_matches_are_mutual_and_alike_enough() -> None:
+def test_matches_are_mutual_and_similar_enough() -> None:
     rng = np.random.default_rng(0)
-    words = rng.normal(size=(1500, 16)).astype(np.float32)
-    words /= np.linalg.norm(words, axis=1, keepdims=True)
+    descriptors = rng.normal(size=(1500, 16)).astype(np.float32)
+    descriptors /= np.linalg.norm(descriptors, axis=1, keepdims=True)
     order = rng.permutation(1500)
     points = np.zeros((1500, 2), np.float32)
-    a, b = mutual_matches(Features(points, words), Features(points, words[order]), min_likeness=0.9)
+    a, b = mutual_matches(
+        Features(points, descriptors), Features(points, descriptors[order]), min_similarity=0.9
+    )
     assert len(a) == 1500
     assert np.array_equal(order[b], a)
-    opposite = Features(points[:1], -words[:1])
-    assert len(mutual_matches(Features(points[:1], words[:1]), opposite, min_likeness=0.9)[0]) == 0
+    opposite = Features(points[:1], -descriptors[:1])
+    assert len(mutual_matches(Features(points[:1], descriptors[:1]), opposite, min_similarity=0.9)[0]) == 0
 
 
 def test_matching_is_that_of_the_whole_table() -> None:
@@ -110,9 +112,9 @@ def test_matching_is_that_of_the_whole_table() -> None:
     a, b = (
         Features(np.zeros((n, 2), np.float32), rng.normal(size=(n, 8)).astype("f4")) for n in (2500, 1700)
     )
-    table = a.descriptions @ b.descriptions.T
+    table = a.descriptors @ b.descriptors.T
     mutual = [i for i, j in enumerate(table.argmax(axis=1)) if table[:, j].argmax() == i]
-    assert mutual_matches(a, b, min_likeness=-100.0)[0].tolist() == mutual
+    assert mutual_matches(a, b, min_similarity=-100.0)[0].tolist() == mutual
 
 
 def test_a_detector_without_its_network_is_refused() -> None:

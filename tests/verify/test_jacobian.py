@@ -1,4 +1,4 @@
-"""Residuals of a view are what the homography of its camera says, and slopes are their differences."""
+"""Residuals of a view are what the homography of its camera gives, and the Jacobian is their differences."""
 
 from __future__ import annotations
 
@@ -16,56 +16,56 @@ AT = np.array([3.0, -4.0, 0.05, 0.02, 0.01, -0.02])
 STEPS = np.array([1e-2, 1e-2, 1e-5, 1e-5, 1e-5, 1e-5])
 
 
-def asked(tilt_deg: float) -> tuple[Residuals, np.ndarray, np.ndarray]:
+def example(tilt_deg: float) -> tuple[Residuals, np.ndarray, np.ndarray]:
     draw = np.random.default_rng(7)
     photo_px = draw.uniform(0, 1, (40, 2)) * [448, 336]
-    places_m = draw.uniform(-100, 100, (40, 2))
+    ground_m = draw.uniform(-100, 100, (40, 2))
     view = View(ORIGIN.moved(100.0, 50.0), 300.0, 77.0, tilt_deg, 200.0)
-    return Residuals(photo_px, places_m, ORIGIN, CAMERA, view), photo_px, places_m
+    return Residuals(photo_px, ground_m, ORIGIN, CAMERA, view), photo_px, ground_m
 
 
 @pytest.mark.parametrize("tilt_deg", [0.0, 3.0, 20.0, 44.0])
 def test_residuals_are_the_camera_s_homography(tilt_deg: float) -> None:
-    ask, photo_px, places_m = asked(tilt_deg)
-    view = ask.view(AT)
+    residuals, photo_px, ground_m = example(tilt_deg)
+    view = residuals.view(AT)
     east, north = project(ground_from_pixel(view, CAMERA, (448, 336)), photo_px[:, 0], photo_px[:, 1])
     here = view.center.east_m - ORIGIN.east_m, view.center.north_m - ORIGIN.north_m
-    wanted = np.stack([east + here[0], north + here[1]]) - places_m.T
-    np.testing.assert_allclose(ask(AT), wanted, atol=1e-6)
-    np.testing.assert_allclose(ask.sloped(AT)[0], wanted, atol=1e-6)
+    expected = np.stack([east + here[0], north + here[1]]) - ground_m.T
+    np.testing.assert_allclose(residuals(AT), expected, atol=1e-6)
+    np.testing.assert_allclose(residuals.with_jacobian(AT)[0], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("tilt_deg", [0.0, 3.0, 20.0])
 @pytest.mark.parametrize("number", range(6))
 def test_slopes_are_what_a_small_change_changes(tilt_deg: float, number: int) -> None:
-    ask, _, _ = asked(tilt_deg)
+    residuals, _, _ = example(tilt_deg)
     step = np.where(np.arange(6) == number, STEPS, 0.0)
-    wanted = (ask(AT + step) - ask(AT - step)) / (2 * STEPS[number])
-    _, slope = ask.sloped(AT)
-    np.testing.assert_allclose(slope[number], wanted, rtol=1e-5, atol=1e-3)
+    expected = (residuals(AT + step) - residuals(AT - step)) / (2 * STEPS[number])
+    _, jacobian = residuals.with_jacobian(AT)
+    np.testing.assert_allclose(jacobian[number], expected, rtol=1e-5, atol=1e-3)
 
 
 @pytest.mark.parametrize("lean", [(0.0, 0.0), (0.003, -0.004), (-0.00705, 0.00707), (0.00708, 0.00708)])
 @pytest.mark.parametrize("number", [3, 4, 5])
 def test_slopes_of_a_camera_that_hardly_leans(lean: tuple[float, float], number: int) -> None:
-    ask, _, _ = asked(0.0)
+    residuals, _, _ = example(0.0)
     at = np.array([3.0, -4.0, 0.05, 0.02, *lean])
     step = np.where(np.arange(6) == number, STEPS, 0.0)
-    wanted = (ask(at + step) - ask(at - step)) / (2 * STEPS[number])
-    np.testing.assert_allclose(ask.sloped(at)[1][number], wanted, rtol=1e-6, atol=1e-4)
+    expected = (residuals(at + step) - residuals(at - step)) / (2 * STEPS[number])
+    np.testing.assert_allclose(residuals.with_jacobian(at)[1][number], expected, rtol=1e-6, atol=1e-4)
 
 
 def test_a_lean_beyond_belief_stays() -> None:
-    ask, photo_px, places_m = asked(44.0)
+    residuals, photo_px, ground_m = example(44.0)
     far = np.array([0.0, 0.0, 0.0, 0.0, -0.2, -0.5])
-    assert ask.view(far).tilt_deg == pytest.approx(45.0)
-    view = ask.view(far)
+    assert residuals.view(far).tilt_deg == pytest.approx(45.0)
+    view = residuals.view(far)
     east, north = project(ground_from_pixel(view, CAMERA, (448, 336)), photo_px[:, 0], photo_px[:, 1])
-    np.testing.assert_allclose(ask(far), np.stack([east + 100, north + 50]) - places_m.T, atol=1e-6)
+    np.testing.assert_allclose(residuals(far), np.stack([east + 100, north + 50]) - ground_m.T, atol=1e-6)
 
 
 def test_an_altitude_beyond_belief_stays_and_has_no_slope() -> None:
-    ask, _, _ = asked(0.0)
+    residuals, _, _ = example(0.0)
     far = np.array([0.0, 0.0, 1.5, 0.0, 0.0, 0.0])
-    assert ask.view(far).altitude_m == pytest.approx(300 * np.e)
-    assert not ask.sloped(far)[1][2].any()
+    assert residuals.view(far).altitude_m == pytest.approx(300 * np.e)
+    assert not residuals.with_jacobian(far)[1][2].any()

@@ -11,16 +11,16 @@ from nadirfix.camera import Camera
 from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.options.verify import VerifyOptions
 from nadirfix.types import Point, View
-from nadirfix.verify.calibration import aircraft_covariance_m2, bare_m, centre_covariance_m2, radius95_m
+from nadirfix.verify.calibration import aircraft_covariance_m2, centre_covariance_m2, radius95_m, uncovered_m
 from nadirfix.verify.pose import (
     FittedView,
     aircraft_of,
     fit_view,
-    misses_m,
+    ground_residuals_m,
+    solve_view,
     view_from_homography,
-    view_of_points,
 )
-from nadirfix.verify.registration import Sighting
+from nadirfix.verify.registration import MatchResult
 
 CAMERA = Camera(512, 384, 300.0, 300.0)
 SIZE = (CAMERA.width_px, CAMERA.height_px)
@@ -37,16 +37,17 @@ def pixels(count: int, rng: np.random.Generator) -> np.ndarray:
     return rng.uniform([0, 0], SIZE, (count, 2))
 
 
-def places(of: View, points_px: np.ndarray) -> np.ndarray:
+def ground_points(of: View, keypoints_px: np.ndarray) -> np.ndarray:
     """Where pixels look, in metres from the origin."""
-    east, north = project(ground_from_pixel(of, CAMERA, SIZE), points_px[:, 0], points_px[:, 1])
+    east, north = project(ground_from_pixel(of, CAMERA, SIZE), keypoints_px[:, 0], keypoints_px[:, 1])
     away = [of.center.east_m - ORIGIN.east_m, of.center.north_m - ORIGIN.north_m]
     return np.stack([east, north], axis=1) + away
 
 
-def fitted(points_px: np.ndarray, places_m: np.ndarray, start: View, **changed: float) -> FittedView:
-    options = VerifyOptions(**changed) if changed else OPTIONS
-    return fit_view(points_px, places_m, ORIGIN, camera=CAMERA, start=start, options=options)
+def fitted(
+    keypoints_px: np.ndarray, places_m: np.ndarray, start: View, tilt_sigma_deg: float = 0.7
+) -> FittedView:
+    return fit_view(keypoints_px, places_m, ORIGIN, camera=CAMERA, start=start, tilt_sigma_deg=tilt_sigma_deg)
 
 
 def turn_deg(a: View, b: View) -> float:
@@ -67,12 +68,12 @@ def test_an_upright_homography_is_its_view(heading_deg: float) -> None:
 def test_points_are_chosen_by_a_view_that_has_settled() -> None:
     true, rng = view(tilt_deg=2.0), np.random.default_rng(3)
     points = pixels(80, rng)
-    there = places(true, points) + rng.normal(0, 0.5, (80, 2))
+    there = ground_points(true, points) + rng.normal(0, 0.5, (80, 2))
     there[::7] += rng.normal(0, 9.0, there[::7].shape)
     start = View(true.center.moved(30.0, -25.0), 260.0, 85.0)
-    known = {"camera": CAMERA, "options": OPTIONS}
-    found = view_of_points(points, there, ORIGIN, start=start, **known)
-    again = view_of_points(points, there, ORIGIN, start=found, **known)
+    known = {"camera": CAMERA, "tilt_sigma_deg": 0.7}
+    found = solve_view(points, there, ORIGIN, start=start, **known)
+    again = solve_view(points, there, ORIGIN, start=found, **known)
     assert found.center.distance_m(again.center) < 0.02
     assert found.center.distance_m(fitted(points, there, start).view.center) < 1e-6
 
@@ -81,17 +82,17 @@ def test_exact_points_give_the_exact_view_from_a_start_that_is_off() -> None:
     true, rng = view(), np.random.default_rng(0)
     start = View(true.center.moved(8.0, 5.0), 240.0, 80.0)
     points = pixels(60, rng)
-    found = fitted(points, places(true, points), start)
+    found = fitted(points, ground_points(true, points), start)
     assert found.view.center.distance_m(true.center) < 1e-3
     assert found.view.altitude_m == pytest.approx(true.altitude_m, rel=1e-5)
     assert turn_deg(found.view, true) < 1e-3
     assert found.residual_m.max() < 1e-3
 
 
-def test_a_lean_that_many_points_ask_for_is_found_and_moves_the_aircraft() -> None:
+def test_a_tilt_that_many_points_support_is_found_and_moves_the_aircraft() -> None:
     true, rng = view(tilt_deg=6.0, tilt_toward_deg=200.0), np.random.default_rng(1)
     points = pixels(300, rng)
-    found = fitted(points, places(true, points), view()).view
+    found = fitted(points, ground_points(true, points), view()).view
     assert found.tilt_deg == pytest.approx(6.0, abs=0.05)
     assert found.tilt_toward_deg == pytest.approx(200.0, abs=0.5)
     assert found.center.distance_m(true.center) < 0.05
@@ -100,12 +101,12 @@ def test_a_lean_that_many_points_ask_for_is_found_and_moves_the_aircraft() -> No
     assert aircraft_of(found).distance_m(aircraft_of(true)) < 0.5
 
 
-def test_few_noisy_points_do_not_make_a_lean() -> None:
+def test_few_noisy_points_do_not_make_a_tilt() -> None:
     rng, tilts = np.random.default_rng(2), []
     for _ in range(20):
         points = pixels(10, rng)
-        seen = places(view(), points) + rng.normal(0, 12.0, (10, 2))
-        both = [fitted(points, seen, view(), tilt_sigma_deg=sigma).view.tilt_deg for sigma in (0.7, 45.0)]
+        ground_m = ground_points(view(), points) + rng.normal(0, 12.0, (10, 2))
+        both = [fitted(points, ground_m, view(), tilt_sigma_deg=sigma).view.tilt_deg for sigma in (0.7, 45.0)]
         tilts.append(both)
     upright, free = np.median(tilts, axis=0)
     assert 2 * upright < free
@@ -114,9 +115,9 @@ def test_few_noisy_points_do_not_make_a_lean() -> None:
 def test_outliers_do_not_pull_the_view_away() -> None:
     true, rng = view(), np.random.default_rng(3)
     points = pixels(80, rng)
-    seen = places(true, points) + rng.normal(0, 0.3, (80, 2))
-    seen[:8] += rng.uniform(5, 9, (8, 2))
-    assert fitted(points, seen, true).view.center.distance_m(true.center) < 0.25
+    ground_m = ground_points(true, points) + rng.normal(0, 0.3, (80, 2))
+    ground_m[:8] += rng.uniform(5, 9, (8, 2))
+    assert fitted(points, ground_m, true).view.center.distance_m(true.center) < 0.25
 
 
 @pytest.mark.parametrize("kind", ["one spot", "a line", "nonsense"])
@@ -127,8 +128,8 @@ def test_points_that_say_little_are_fitted_without_harm(kind: str) -> None:
         "a line": np.linspace(0, 1, 20)[:, None] * SIZE,
         "nonsense": pixels(12, rng),
     }[kind]
-    seen = places(view(), points) if kind != "nonsense" else rng.uniform(-400, 400, (12, 2))
-    found = fitted(points, seen, View(view().center.moved(3.0, 2.0), 225.0, 75.0))
+    ground_m = ground_points(view(), points) if kind != "nonsense" else rng.uniform(-400, 400, (12, 2))
+    found = fitted(points, ground_m, View(view().center.moved(3.0, 2.0), 225.0, 75.0))
     assert np.isfinite(found.covariance).all()
     assert np.isfinite(found.residual_m).all()
     if kind == "one spot":
@@ -138,14 +139,14 @@ def test_points_that_say_little_are_fitted_without_harm(kind: str) -> None:
 @pytest.mark.parametrize("count", [30, 150])
 def test_covariance_is_what_many_trials_show(count: int) -> None:
     true, rng = view(), np.random.default_rng(count)
-    centres, told = [], []
+    centres, predicted = [], []
     for _ in range(150):
         points = pixels(count, rng)
-        found = fitted(points, places(true, points) + rng.normal(0, 1.0, (count, 2)), true)
+        found = fitted(points, ground_points(true, points) + rng.normal(0, 1.0, (count, 2)), true)
         centres.append([found.view.center.east_m, found.view.center.north_m])
-        told.append(found.covariance[:2, :2])
-    shown = np.cov(np.array(centres).T)
-    ratio = np.sqrt(np.trace(np.mean(told, axis=0)) / np.trace(shown))
+        predicted.append(found.covariance[:2, :2])
+    observed = np.cov(np.array(centres).T)
+    ratio = np.sqrt(np.trace(np.mean(predicted, axis=0)) / np.trace(observed))
     assert 0.85 < ratio < 1.5
 
 
@@ -153,11 +154,13 @@ def test_points_that_err_together_make_the_view_less_sure_than_their_number_says
     """Half of the frame displaced by a metre: that many points, and still metres of doubt."""
     true, rng = view(), np.random.default_rng(5)
     points = pixels(400, rng)
-    alone = places(true, points) + rng.normal(0, 1.0, (400, 2))
+    alone = ground_points(true, points) + rng.normal(0, 1.0, (400, 2))
     corner = (points // (np.array(SIZE) / 4)).astype(int)
-    together = places(true, points) + rng.normal(0, 1.0, (4, 4, 2))[corner[:, 0], corner[:, 1]]
-    sure = [np.sqrt(np.trace(fitted(points, seen, true).covariance[:2, :2])) for seen in (alone, together)]
-    assert sure[1] > 2 * sure[0]
+    together = ground_points(true, points) + rng.normal(0, 1.0, (4, 4, 2))[corner[:, 0], corner[:, 1]]
+    deviations = [
+        np.sqrt(np.trace(fitted(points, ground_m, true).covariance[:2, :2])) for ground_m in (alone, together)
+    ]
+    assert deviations[1] > 2 * deviations[0]
 
 
 def test_radius_holds_95_of_100_draws() -> None:
@@ -170,56 +173,62 @@ def test_radius_holds_95_of_100_draws() -> None:
 
 def test_radius_never_ends_at_nothing_and_the_aircraft_is_less_sure_than_the_frame_centre() -> None:
     points = pixels(200, np.random.default_rng(7))
-    exact = fitted(points, places(view(), points), view())
-    sighting = Sighting(view(), 200, exact, points / SIZE, places(view(), points), gsd_m=0.7)
-    centre_m2 = centre_covariance_m2(sighting, OPTIONS)
+    exact = fitted(points, ground_points(view(), points), view())
+    result = MatchResult(view(), 200, exact, points / SIZE, ground_points(view(), points), gsd_m=0.7)
+    centre_m2 = centre_covariance_m2(result, OPTIONS)
     assert radius95_m(centre_m2) > 0.5
-    assert radius95_m(aircraft_covariance_m2(sighting, centre_m2, OPTIONS.trust)) > radius95_m(centre_m2)
+    assert radius95_m(aircraft_covariance_m2(result, centre_m2, OPTIONS.calibration)) > radius95_m(centre_m2)
 
 
-def test_where_nothing_agrees_is_counted_by_parts_of_the_frame() -> None:
+def test_what_is_uncovered_is_counted_by_cells_of_the_frame() -> None:
     """Points all over the left half, compared at 0.7 m a pixel: half of three pixels."""
     points = pixels(4000, np.random.default_rng(8)) * [0.5, 1.0]
-    sighting = Sighting(view(), 4000, None, points / SIZE, np.zeros((4000, 2)), gsd_m=0.7)
-    assert bare_m(sighting, VerifyOptions(inlier_px=3.0)) == pytest.approx(0.5 * 3.0 * 0.7)
+    result = MatchResult(view(), 4000, None, points / SIZE, np.zeros((4000, 2)), gsd_m=0.7)
+    assert uncovered_m(result, OPTIONS) == pytest.approx(0.5 * 3.0 * 0.7)
 
 
-def test_the_less_of_the_frame_agrees_the_wider_the_radius() -> None:
+def test_the_less_of_the_frame_is_covered_the_wider_the_radius() -> None:
     points, exact = pixels(4000, np.random.default_rng(8)), FittedView(view(), np.ones(9), np.eye(6) * 1e-4)
     half, whole = (
-        centre_covariance_m2(Sighting(view(), 9, exact, points * part / SIZE, points, gsd_m=0.7), OPTIONS)
+        centre_covariance_m2(MatchResult(view(), 9, exact, points * part / SIZE, points, gsd_m=0.7), OPTIONS)
         for part in ([0.5, 1.0], [1.0, 1.0])
     )
-    trust, apart_m = OPTIONS.trust, 0.5 * OPTIONS.inlier_px * 0.7
-    np.testing.assert_allclose(half - whole, (trust.bare * apart_m) ** 2 * np.eye(2), atol=1e-9)
-    np.testing.assert_allclose(whole, (trust.inflate**2 * 1e-4 + trust.floor_m**2) * np.eye(2), atol=1e-9)
+    calibration, apart_m = OPTIONS.calibration, 0.5 * OPTIONS.match.inlier_px * 0.7
+    np.testing.assert_allclose(half - whole, (calibration.uncovered * apart_m) ** 2 * np.eye(2), atol=1e-9)
+    np.testing.assert_allclose(
+        whole, (calibration.inflate**2 * 1e-4 + calibration.floor_m**2) * np.eye(2), atol=1e-9
+    )
 
 
 def test_the_radius_holds_on_warped_ground_where_only_a_part_agrees() -> None:
     """Ground warped by 2 m in waves of about the frame: points off by more than three pixels are left out."""
     rng, held, held_without = np.random.default_rng(9), [], []
-    without = replace(OPTIONS, trust=replace(OPTIONS.trust, bare=0.0))
+    without = replace(OPTIONS, calibration=replace(OPTIONS.calibration, uncovered=0.0))
     for _ in range(60):
-        sighting = _on_warped_ground(rng, warp_m=2.0)
-        off_m = sighting.view.center.distance_m(view().center)
-        held.append(off_m <= radius95_m(centre_covariance_m2(sighting, OPTIONS)))
-        held_without.append(off_m <= radius95_m(centre_covariance_m2(sighting, without)))
+        result = _on_warped_ground(rng, warp_m=2.0)
+        off_m = result.view.center.distance_m(view().center)
+        held.append(off_m <= radius95_m(centre_covariance_m2(result, OPTIONS)))
+        held_without.append(off_m <= radius95_m(centre_covariance_m2(result, without)))
     assert np.mean(held) >= 0.8
     assert np.mean(held_without) < np.mean(held) - 0.05
 
 
-def _on_warped_ground(rng: np.random.Generator, *, warp_m: float) -> Sighting:
-    """What is seen of 400 points after those that do not agree have been left out, three times."""
+def _on_warped_ground(rng: np.random.Generator, *, warp_m: float) -> MatchResult:
+    """What is left of 400 matches after those that are no inliers have been left out, three times."""
     points = pixels(400, rng)
     length_px, toward, phase = rng.uniform(0.7, 2.0, 6) * SIZE[0], rng.uniform(0, 7, 6), rng.uniform(0, 7, 6)
     along = np.outer(points[:, 0], np.cos(toward)) + np.outer(points[:, 1], np.sin(toward))
     waves = np.cos(2 * np.pi * along / length_px + phase) @ rng.normal(0, 1, (6, 2)) / np.sqrt(3)
-    seen = places(view(), points) + rng.normal(0, 0.3, (400, 2)) + warp_m * waves
-    start, agree, reach_m = view(), np.ones(400, bool), OPTIONS.inlier_px * CAMERA.gsd_m(view().altitude_m)
+    ground_m = ground_points(view(), points) + rng.normal(0, 0.3, (400, 2)) + warp_m * waves
+    start, agree, reach_m = (
+        view(),
+        np.ones(400, bool),
+        OPTIONS.match.inlier_px * CAMERA.gsd_m(view().altitude_m),
+    )
     for _ in range(4):
-        found = fitted(points[agree], seen[agree], start)
-        off = misses_m(points, seen, ORIGIN, camera=CAMERA, view=found.view)
+        found = fitted(points[agree], ground_m[agree], start)
+        off = ground_residuals_m(points, ground_m, ORIGIN, camera=CAMERA, view=found.view)
         agree = off <= max(reach_m, float(np.sort(off)[20]))
-    found = fitted(points[agree], seen[agree], found.view)
+    found = fitted(points[agree], ground_m[agree], found.view)
     gsd_m = CAMERA.gsd_m(found.view.altitude_m)
-    return Sighting(view(), 400, found, points[agree] / SIZE, seen[agree], gsd_m)
+    return MatchResult(view(), 400, found, points[agree] / SIZE, ground_m[agree], gsd_m)

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from nadirfix.bundle import Bundle
 from nadirfix.bundle.layout import MATCHER
+from nadirfix.bundle.plan import Plan
 from nadirfix.cli import app
 from nadirfix.errors import BundleError
 from nadirfix.offline import build_bundle
@@ -25,27 +26,27 @@ def test_sift_is_a_choice_and_needs_no_part(tmp_path: Path) -> None:
         write_ground(tmp_path / "map.tif"), tmp_path / "a.nadir", recipe=recipe, train=False
     )
     assert bundle.matcher_name == "sift"
-    assert isinstance(bundle.matcher(FeatureOptions()), SiftDetector)
+    assert isinstance(bundle.keypoint_detector(FeatureOptions()), SiftDetector)
     assert not (bundle.path / MATCHER).exists()
     later = dataclasses.replace(bundle, manifest={**bundle.manifest, "matcher": {"name": "of tomorrow"}})
     with pytest.raises(BundleError, match="of tomorrow"):
-        later.matcher(FeatureOptions())
+        later.keypoint_detector(FeatureOptions())
 
 
 def test_without_the_extra_a_build_works_and_says_that_fixes_are_not_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nadirfix.offline.missing_for_xfeat", lambda: ["kornia"])
+    monkeypatch.setattr("nadirfix.offline.matcher.missing_xfeat_packages", lambda: ["kornia"])
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(RECIPE_TOML.replace('matcher = "none"', 'matcher = "xfeat"'), encoding="utf-8")
     ground, out = write_ground(tmp_path / "map.tif"), tmp_path / "a.nadir"
     command = ["build", str(ground), "--out", str(out), "--recipe", str(recipe)]
-    told = CliRunner().invoke(app, command)
-    assert told.exit_code == 0, told.output
-    assert "will not be verified" in told.stderr
+    built = CliRunner().invoke(app, command)
+    assert built.exit_code == 0, built.output
+    assert "will not be verified" in built.stderr
     bundle = Bundle.load(out)
     assert bundle.matcher_name is None
-    assert bundle.matcher(FeatureOptions()) is None
+    assert Plan.of(bundle).answered_by != "verification"
 
 
 def test_the_published_recipe_verifies_nothing() -> None:

@@ -1,4 +1,4 @@
-"""The whole story with the map asked at its end, and with bundles that cannot ask it."""
+"""Locating with verification against the map at its end, and with bundles that cannot verify."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from nadirfix.image.crop import Canonical
 from nadirfix.online import locate
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.recipe import RECIPES
-from nadirfix.retrieval.crops import Lookup
+from nadirfix.retrieval.crops import ReferenceSearch
 from nadirfix.types import View
 from nadirfix.verify.features import Detector
 from tests.places import CAMERA, other_place, photo_from, place, view_of
 
 TRUE = view_of(place(), altitude_m=140.0, heading_deg=47.0)
 EVERYWHERE = LocateOptions(cells=0)
-LOOKS = ["verify_photo_points", "verify_render", "verify_map_points", "verify_match"]
+MATCH_STAGES = ["verify_photo_points", "verify_render", "verify_map_points", "verify_match"]
 
 
 def bundle_of(detector: Detector | None, *views: View, ground: Any = None) -> SimpleNamespace:
     """A bundle that finds these views most like any photo, in this order."""
-    places = SimpleNamespace(
+    references = SimpleNamespace(
         east_m=np.array([v.center.east_m for v in views]),
         north_m=np.array([v.center.north_m for v in views]),
         heading_deg=np.array([v.heading_deg for v in views]),
@@ -38,12 +38,12 @@ def bundle_of(detector: Detector | None, *views: View, ground: Any = None) -> Si
     )
     recipe = RECIPES["tiny"]
     rows = np.arange(len(views))
-    lookup = Lookup(
+    search = ReferenceSearch(
         canonical=Canonical(CAMERA, 125.0),
         crop_px=(32, 24),
         describe=lambda crops: np.ones((len(crops), 4), np.float32),
         nearest=lambda words, _k: (np.tile(rows, (len(words), 1)), np.tile(1 - 0.01 * rows, (len(words), 1))),
-        places=places,
+        references=references,
         epsg=32633,
     )
     return SimpleNamespace(
@@ -54,18 +54,19 @@ def bundle_of(detector: Detector | None, *views: View, ground: Any = None) -> Si
         texture=ground or place(),
         bins=AltitudeBins.from_options(recipe.bins),
         canonical=Canonical(CAMERA, 125.0),
-        references=places,
+        references=references,
         index=SimpleNamespace(search=lambda _words, _classes, _k: (rows, 0.1 * (rows + 1.0))),
-        voter=None,
+        cell_classifier=None,
         altitude_network=None,
+        matcher_network=None,
         place_network=SimpleNamespace(run=lambda inputs: np.ones((len(inputs), 4), np.float32)),
         projection=None,
         altitude_classes=None,
         describe=lambda embedding: embedding,
-        lookup=lookup,
-        matcher=lambda options: detector,
+        reference_search=search,
+        keypoint_detector=lambda options: detector,
         matcher_name=None if detector is None else "sift",
-        place_slack=0.0,
+        similarity_tolerance=0.0,
     )
 
 
@@ -96,9 +97,9 @@ def test_the_answer_is_the_map_s_and_not_the_candidate_s(detector: Detector) -> 
     assert fix.footprint_m == pytest.approx(CAMERA.footprint_m(140.0), rel=0.003)
 
 
-def test_every_look_is_timed(sift: Detector) -> None:
+def test_every_stage_of_matching_is_timed(sift: Detector) -> None:
     fix = locate(photo(), bundle=bundle_of(sift, near()), camera=CAMERA, altitude_m=140.0, options=EVERYWHERE)
-    assert set(LOOKS) | {"votes", "total"} <= set(fix.timings_ms)
+    assert set(MATCH_STAGES) | {"votes", "total"} <= set(fix.timings_ms)
     assert fix.timings_ms["total"] >= sum(
         spent for stage, spent in fix.timings_ms.items() if stage != "total"
     )
@@ -106,13 +107,13 @@ def test_every_look_is_timed(sift: Detector) -> None:
 
 def test_without_verification_or_matcher_the_answer_is_the_published_one(sift: Detector) -> None:
     plain = LocateOptions(cells=0, verify=False)
-    asked = [(bundle_of(sift, near()), plain), (bundle_of(None, near()), EVERYWHERE)]
-    for bundle, options in asked:
+    cases = [(bundle_of(sift, near()), plain), (bundle_of(None, near()), EVERYWHERE)]
+    for bundle, options in cases:
         fix = locate(photo(), bundle=bundle, camera=CAMERA, altitude_m=140.0, options=options)
         assert (fix.status, fix.verified, fix.radius95_m) == ("fix", None, None)
         assert fix.position is not None
         assert fix.position.distance_m(near().center) < 1e-6
-        assert not {"votes", *LOOKS} & set(fix.timings_ms)
+        assert not {"votes", *MATCH_STAGES} & set(fix.timings_ms)
 
 
 def test_what_the_map_does_not_confirm_is_refused(detector: Detector) -> None:
@@ -120,17 +121,17 @@ def test_what_the_map_does_not_confirm_is_refused(detector: Detector) -> None:
     fix = locate(photo(), bundle=bundle, camera=CAMERA, altitude_m=140.0, options=EVERYWHERE)
     assert (fix.status, fix.position, fix.verified) == ("no_fix", None, False)
     assert "confirms none" in str(fix.reason)
-    assert fix.candidates is not None, "what was thought of is still told"
+    assert fix.candidates is not None, "what was retrieved is still reported"
 
 
-def test_a_photo_of_unknown_scale_is_not_held_against_the_map(sift: Detector) -> None:
+def test_a_photo_of_unknown_scale_is_not_verified(sift: Detector) -> None:
     options = LocateOptions(cells=0, crop=False)
     fix = locate(photo(), bundle=bundle_of(sift, near()), camera=CAMERA, options=options)
     assert (fix.status, fix.verified) == ("fix", None)
 
 
 def at_the_edge(bundle: Any, *, altitude_class: int = 0) -> Any:
-    """The bundle with an altitude network that names one class, the lowest unless told otherwise."""
+    """The bundle with an altitude network that names one class, the lowest unless another is given."""
     scores = 20.0 * np.eye(len(bundle.bins), dtype=np.float32)[altitude_class]
     bundle.altitude_network = True
     bundle.altitude_scores = lambda inputs: np.tile(scores, (len(inputs), 1))

@@ -10,7 +10,7 @@ from rasterio.transform import from_origin
 
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
-from nadirfix.photo_list import ManifestRow
+from nadirfix.photo_list import PhotoRecord
 from nadirfix.types import Point, View
 from nadirfix.world.contact import _MAP_PX, _outline, _round_length, contact_sheet
 
@@ -45,10 +45,10 @@ def test_outline_facing_east_has_its_top_in_the_east(ground: GeoMap) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 5, 24])
-def test_sheet_shows_map_and_photos(ground: GeoMap, tmp_path: Path, count: int) -> None:
+def test_contact_sheet_has_the_map_and_the_photos(ground: GeoMap, tmp_path: Path, count: int) -> None:
     photo = tmp_path / "photo.jpg"
     Image.new("RGB", (400, 300), (10, 200, 30)).save(photo)
-    rows = [ManifestRow(photo=photo, point=MIDDLE, altitude_m=100.0 + i) for i in range(count)]
+    rows = [PhotoRecord(photo=photo, point=MIDDLE, altitude_m=100.0 + i) for i in range(count)]
     sheet = contact_sheet(ground, rows, CAMERA).astype(int)
     cards = sheet[:, _MAP_PX:]
     green = np.abs(cards - (10, 200, 30)).max(axis=2) < 12

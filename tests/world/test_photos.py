@@ -17,7 +17,7 @@ from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.image.decode import decode
 from nadirfix.image.tags import read_tags
 from nadirfix.options.map import SimulateOptions
-from nadirfix.photo_list import read_manifest, read_views
+from nadirfix.photo_list import read_photo_list, read_views
 from nadirfix.types import Point, View
 from nadirfix.world.photos import simulate_photos
 
@@ -57,7 +57,7 @@ def options(**changes: object) -> SimulateOptions:
 def simulate(out: Path, ground: FlatMap | None = None, **settings) -> list:
     settings.setdefault("options", options())
     made = simulate_photos(ground or FlatMap(), out, camera=CAMERA, **settings)
-    rows = read_manifest(made.manifest)
+    rows = read_photo_list(made.manifest)
     assert made.count == len(rows) == len(list((out / "photos").iterdir()))
     return rows
 
@@ -90,7 +90,7 @@ def test_every_footprint_lies_on_the_map(tmp_path: Path) -> None:
     assert 2 < max(row.tilt_deg for row in rows) <= 10
 
 
-def test_middle_of_the_photo_is_where_the_manifest_says(tmp_path: Path) -> None:
+def test_middle_of_the_photo_is_where_the_photo_list_has_it(tmp_path: Path) -> None:
     for row in simulate(tmp_path / "a", options=options(count=5, tilt_max_deg=5)):
         red, green, _ = decode(row.photo, max_pixels=10**6)[29:31, 39:41].reshape(-1, 3).mean(axis=0)
         # One grey level is 4 m of this map.
@@ -105,7 +105,7 @@ def test_camera_is_in_every_photo_and_pose_in_none(tmp_path: Path) -> None:
         assert (tags.lonlat, tags.relative_altitude_m, tags.gimbal_yaw_deg) == (None, None, None)
 
 
-def test_pose_is_written_when_asked(tmp_path: Path) -> None:
+def test_pose_is_written_on_request(tmp_path: Path) -> None:
     for row in simulate(tmp_path / "a", write_pose=True):
         tags = read_tags(row.photo)
         assert tags.lonlat is not None
@@ -122,7 +122,7 @@ def test_same_seed_same_photos_other_seed_other_photos(tmp_path: Path) -> None:
     assert not {p for p, _ in first} & {p for p, _ in other}
 
 
-def test_a_manifest_s_views_give_the_same_photos_again(tmp_path: Path) -> None:
+def test_the_views_of_a_photo_list_give_the_same_photos_again(tmp_path: Path) -> None:
     settings = options(noise_levels=2.0, tilt_max_deg=3.0)
     first = simulate(tmp_path / "a", options=settings)
     views = read_views(tmp_path / "a" / "manifest.csv")
@@ -145,7 +145,7 @@ def test_given_views_are_taken_as_they_are(tmp_path: Path) -> None:
     inside = View(Point(WEST + 500, SOUTH + 500, 32633), 200, 350.0)
     edge = View(Point(WEST, SOUTH + 500, 32633), 200, 0.0)
     made = simulate_photos(FlatMap(), tmp_path / "a", camera=CAMERA, options=options(), views=[edge, inside])
-    first, second = read_manifest(made.manifest)
+    first, second = read_photo_list(made.manifest)
     assert made.partial == 1
     assert (first.point, second.point) == (edge.center, inside.center)
     assert first.valid_share == pytest.approx(0.5, abs=0.02)

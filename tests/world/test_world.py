@@ -110,7 +110,7 @@ def _inside(points: np.ndarray) -> bool:
 
 
 @pytest.mark.parametrize("date", ["old", "new"])
-def test_looks_like_a_photograph(world, date):
+def test_statistics_are_those_of_a_photograph(world, date):
     pixels = getattr(world, date)
     assert (pixels == 0).mean() < 0.02
     assert (pixels == 255).mean() < 0.02
@@ -120,7 +120,7 @@ def test_looks_like_a_photograph(world, date):
     assert cells.min() > 5, "every 100 m cell shows something"
 
 
-def test_no_two_places_look_alike(world):
+def test_no_two_places_are_alike(world):
     """The best match of any 128 m square elsewhere on the map is a poor one."""
     picture = cv2.GaussianBlur(grey(world.old), (0, 0), 1.5) - cv2.GaussianBlur(grey(world.old), (0, 0), 12)
     for row, col in ((60, 60), (60, 440), (250, 250), (440, 60), (440, 440)):
@@ -208,18 +208,18 @@ def test_nan_is_refused():
 
 
 def test_reports_progress():
-    said = []
-    make_world(size_m=500, gsd_m=2.0, seed=1, progress=lambda *report: said.append(report))
-    assert said[0][1] == 0
-    assert said[-1][1] == said[-1][2]
+    reports = []
+    make_world(size_m=500, gsd_m=2.0, seed=1, progress=lambda *report: reports.append(report))
+    assert reports[0][1] == 0
+    assert reports[-1][1] == reports[-1][2]
 
 
 def test_two_maps_in_one_folder(tmp_path):
-    said = write_world(tmp_path / "w", size_m=500, gsd_m=2.0, seed=1)
+    summary = write_world(tmp_path / "w", size_m=500, gsd_m=2.0, seed=1)
     assert sorted(p.name for p in (tmp_path / "w").iterdir()) == ["new.tif", "old.tif"]
-    with rasterio.open(said["new"]) as source:
-        assert list(source.bounds) == said["bounds"]
-        assert source.crs.to_epsg() == said["epsg"]
+    with rasterio.open(summary["new"]) as source:
+        assert list(source.bounds) == summary["bounds"]
+        assert source.crs.to_epsg() == summary["epsg"]
     with pytest.raises(OutputError) as caught:
         write_world(tmp_path / "w", size_m=500, gsd_m=2.0, seed=1)
     assert caught.value.code == "output.exists"
@@ -236,6 +236,7 @@ def test_the_command_prints_one_object(tmp_path, capsys):
     from nadirfix.cli.world import world as command
 
     command(out=tmp_path / "w", size_km=0.5, gsd=2.0, seed=2, quiet=True)
-    said = json.loads(capsys.readouterr().out)
-    assert set(said) >= {"old", "new", "epsg", "bounds", "width_px", "height_px", "gsd_m", "seed", "seconds"}
-    assert said["width_px"] == 250
+    summary = json.loads(capsys.readouterr().out)
+    fields = {"old", "new", "epsg", "bounds", "width_px", "height_px", "gsd_m", "seed", "seconds"}
+    assert set(summary) >= fields
+    assert summary["width_px"] == 250

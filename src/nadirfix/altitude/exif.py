@@ -1,4 +1,4 @@
-"""What a photo's own tags say of its altitude above ground, and how far that is to be believed."""
+"""Altitude priors from a photo's own tags (EXIF, XMP), each with its deviation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nadirfix.types import KnownAltitude
 
 __all__ = ["RELATIVE", "SEA", "tagged_altitudes"]
 
-#: Who told it: the tag, by its name.
+#: The source of a prior: the tag, by its name.
 RELATIVE, SEA = "RelativeAltitude", "GPSAltitude"
 
 
@@ -20,11 +20,12 @@ def tagged_altitudes(tags: PhotoTags, options: TagOptions) -> tuple[KnownAltitud
     """
     if not options.believed:
         return ()
-    told = []
-    above_m, sea_m = tags.relative_altitude_m, tags.gps_altitude_m
+    known = []
+    takeoff_m, sea_m, ground_m = tags.relative_altitude_m, tags.gps_altitude_m, options.ground_height_m
+    if takeoff_m is not None and options.least_m <= takeoff_m <= options.most_m:
+        sigma_m = options.relative_share * takeoff_m + options.relative_m
+        known.append(KnownAltitude(takeoff_m, sigma_m, RELATIVE))
+    above_m = None if sea_m is None or ground_m is None else sea_m - ground_m
     if above_m is not None and options.least_m <= above_m <= options.most_m:
-        told.append(KnownAltitude(above_m, options.relative_share * above_m + options.relative_m, RELATIVE))
-    over_m = None if sea_m is None or options.ground_height_m is None else sea_m - options.ground_height_m
-    if over_m is not None and options.least_m <= over_m <= options.most_m:
-        told.append(KnownAltitude(over_m, options.gnss_m, SEA))
-    return tuple(told)
+        known.append(KnownAltitude(above_m, options.gnss_m, SEA))
+    return tuple(known)

@@ -1,7 +1,7 @@
-"""How high, as a probability: what the picture shows and what else is known, put together.
+"""The altitude posterior: the network's estimate from the picture and every prior, put together.
 
-Each source says a density over altitude; their product is what is believed. From it come the few altitudes
-a photo is looked at from: as many as it takes to hold most of the probability.
+Each source is a density over altitude; their product is the posterior. From it come the few altitudes that
+are tried: as many as it takes to hold most of the probability.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nadirfix.options.voting import VoteOptions
 from nadirfix.types import AltitudeEstimate, KnownAltitude
 
-__all__ = ["Level", "likely_altitudes", "seen_altitude", "soft_altitude_m"]
+__all__ = ["Level", "estimated_altitude", "likely_altitudes", "soft_altitude_m"]
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ _HALF_WIDTH = 0.09
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """An altitude to look at the photo from, and how much of the probability lies about it."""
+    """An altitude to try, and how much of the probability lies about it."""
 
     altitude_m: float
     share: float
@@ -42,10 +42,10 @@ def likely_altitudes(
     if exact:
         return [Level(min(exact, key=lambda k: k.sigma_m).altitude_m, 1.0)]
     steps = _steps(estimate, known)
-    belief = np.ones(len(steps)) if estimate is None else _from_classes(steps, estimate, options.doubt)
+    probability = np.ones(len(steps)) if estimate is None else _from_classes(steps, estimate, options.doubt)
     for source in known:
-        belief = belief * _from_told(steps, source, options.doubt)
-    return _levels(steps, belief / belief.sum(), options)
+        probability = probability * _from_prior(steps, source, options.doubt)
+    return _levels(steps, probability / probability.sum(), options)
 
 
 def soft_altitude_m(estimate: AltitudeEstimate) -> float:
@@ -53,8 +53,8 @@ def soft_altitude_m(estimate: AltitudeEstimate) -> float:
     return float(estimate.probabilities @ estimate.centers_m)
 
 
-def seen_altitude(estimate: AltitudeEstimate) -> KnownAltitude:
-    """What the picture says as one number with its deviation, to be told beside what others say."""
+def estimated_altitude(estimate: AltitudeEstimate) -> KnownAltitude:
+    """The estimate from the picture as one number with its deviation, to be reported beside the priors."""
     mean_m = soft_altitude_m(estimate)
     spread_m2 = float(estimate.probabilities @ (estimate.centers_m - mean_m) ** 2)
     return KnownAltitude(mean_m, math.sqrt(spread_m2), "picture")
@@ -62,29 +62,29 @@ def seen_altitude(estimate: AltitudeEstimate) -> KnownAltitude:
 
 def _steps(estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude]) -> Floats:
     """Logarithms of the altitudes that come into question."""
-    reach = [a for k in known for a in (max(k.altitude_m - 3 * k.sigma_m, 0.1 * k.altitude_m),
+    bounds_m = [a for k in known for a in (max(k.altitude_m - 3 * k.sigma_m, 0.1 * k.altitude_m),
                                         k.altitude_m + 3 * k.sigma_m)]  # fmt: skip
     if estimate is not None:
         centers = estimate.centers_m
         first, last = (np.diff(centers)[[0, -1]] / 2) if len(centers) > 1 else (0.0, 0.0)
-        reach += [max(float(centers[0] - first), 0.1 * float(centers[0])), float(centers[-1] + last)]
-    if not reach:
+        bounds_m += [max(float(centers[0] - first), 0.1 * float(centers[0])), float(centers[-1] + last)]
+    if not bounds_m:
         raise ValueError("nothing is known of the altitude")
-    low, high = np.log(min(reach)), np.log(max(reach))
+    low, high = np.log(min(bounds_m)), np.log(max(bounds_m))
     return np.linspace(low, high, max(2, round((high - low) / _STEP)))
 
 
 def _from_classes(steps: Floats, estimate: AltitudeEstimate, doubt: float) -> Floats:
-    """What the classes say of each altitude: every class a bell as wide as itself, and some doubt."""
+    """The density of the altitude classes: every class a bell as wide as itself, and some doubt."""
     centers = estimate.centers_m
     width = np.gradient(centers) / 2 if len(centers) > 1 else centers / 10
     bells = np.exp(-0.5 * ((np.exp(steps)[:, None] - centers) / width) ** 2) / width
-    said = (bells * np.exp(steps)[:, None]) @ estimate.probabilities
-    return np.asarray((1 - doubt) * said / said.sum() + doubt / len(steps), np.float64)
+    density = (bells * np.exp(steps)[:, None]) @ estimate.probabilities
+    return np.asarray((1 - doubt) * density / density.sum() + doubt / len(steps), np.float64)
 
 
-def _from_told(steps: Floats, source: KnownAltitude, doubt: float) -> Floats:
-    """What was told of each altitude: a bell, and where a tag told it the same doubt as about the picture.
+def _from_prior(steps: Floats, source: KnownAltitude, doubt: float) -> Floats:
+    """The density of a prior: a bell, and for one from a tag the same doubt as about the picture.
 
     Without that a tag written at take-off, or on a hill, would leave the map no altitude to correct it by.
     """
@@ -95,23 +95,24 @@ def _from_told(steps: Floats, source: KnownAltitude, doubt: float) -> Floats:
     return np.asarray((1 - doubt) * bell / bell.sum() + doubt / len(steps), np.float64)
 
 
-def _levels(steps: Floats, belief: Floats, options: VoteOptions) -> list[Level]:
-    """The window that holds most of the belief and its neighbours all along the range, the likeliest first.
+def _levels(steps: Floats, probability: Floats, options: VoteOptions) -> list[Level]:
+    """The window that holds most of the probability and its neighbours all along the range, likeliest first.
 
     No altitude lies farther from a level than half a window; levels are left out when enough is held.
     """
     first, last = (np.searchsorted(steps, steps + side) for side in (-_HALF_WIDTH, _HALF_WIDTH))
-    held_before = np.concatenate([[0.0], np.cumsum(belief)])
+    held_before = np.concatenate([[0.0], np.cumsum(probability)])
     best = int(np.argmax(held_before[last] - held_before[first]))
     window = slice(first[best], last[best])
-    middle = float(belief[window] @ steps[window] / belief[window].sum())
-    rung = np.rint((steps - middle) / (2 * _HALF_WIDTH)).astype(int)
-    found = []
-    for one in np.unique(rung):
-        held = float(belief[rung == one].sum())
+    middle = float(probability[window] @ steps[window] / probability[window].sum())
+    window_of_step = np.rint((steps - middle) / (2 * _HALF_WIDTH)).astype(int)
+    levels = []
+    for index in np.unique(window_of_step):
+        inside = window_of_step == index
+        held = float(probability[inside].sum())
         if held > 0:
-            middle = float(belief[rung == one] @ steps[rung == one]) / held
-            found.append(Level(float(np.exp(middle)), held))
-    found.sort(key=lambda level: -level.share)
-    enough = np.cumsum([0.0] + [level.share for level in found])[:-1] < options.scale_share
-    return [level for level, wanted in zip(found, enough, strict=True) if wanted][: options.scales]
+            middle = float(probability[inside] @ steps[inside]) / held
+            levels.append(Level(float(np.exp(middle)), held))
+    levels.sort(key=lambda level: -level.share)
+    needed = np.cumsum([0.0] + [level.share for level in levels])[:-1] < options.scale_share
+    return [level for level, wanted in zip(levels, needed, strict=True) if wanted][: options.max_altitudes]

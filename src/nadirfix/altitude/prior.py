@@ -17,10 +17,10 @@ _ALTITUDE = re.compile(r"^(?P<altitude>[^+±]+?)(?:(?:\+-|\+/-|±)(?P<sigma>.+))
 
 def parse_altitude(text: str) -> tuple[float, float | None]:
     """``300``, ``300+-20`` or ``300±20``: metres above ground and how sure that is."""
-    found = _ALTITUDE.match(text.strip())
+    match = _ALTITUDE.match(text.strip())
     try:
-        altitude_m = float(found["altitude"]) if found else math.nan
-        sigma_m = float(found["sigma"]) if found and found["sigma"] is not None else None
+        altitude_m = float(match["altitude"]) if match else math.nan
+        sigma_m = float(match["sigma"]) if match and match["sigma"] is not None else None
     except ValueError:
         altitude_m, sigma_m = math.nan, None
     if not (is_altitude(altitude_m) and is_deviation(sigma_m or 0.0)):

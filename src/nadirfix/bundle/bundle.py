@@ -18,6 +18,7 @@ from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.altitude.scores import scores_of
 from nadirfix.arrays import unit
 from nadirfix.bundle import layout as parts
+from nadirfix.bundle.plan import Plan, answered_by
 from nadirfix.bundle.recipe import recipe_from_manifest
 from nadirfix.bundle.references import References, read_references
 from nadirfix.camera import Camera
@@ -25,16 +26,16 @@ from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.image.crop import Canonical
 from nadirfix.options.recipe import Recipe
 from nadirfix.options.verify import FeatureOptions
-from nadirfix.parallel import at_once
+from nadirfix.parallel import run_in_background
 from nadirfix.retrieval.cell_index import CellIndex, index_names
-from nadirfix.retrieval.cells import CellRanking, CellVoter
+from nadirfix.retrieval.cells import CellClassifier, CellRanking
 from nadirfix.retrieval.whitening import Projection
-from nadirfix.runtime import Network, NetworkFiles, Way, load_fastest, load_way
-from nadirfix.runtime.backend import remembered_likeness, remembered_way
+from nadirfix.runtime import Backend, Network, NetworkFiles, load_backend, load_fastest
+from nadirfix.runtime.backend import remembered_backend, remembered_similarity
 
 if TYPE_CHECKING:
     from nadirfix.geo.texture import Texture
-    from nadirfix.retrieval.crops import Lookup
+    from nadirfix.retrieval.crops import ReferenceSearch
     from nadirfix.retrieval.index import ReferenceIndex
     from nadirfix.verify.features import Detector
 
@@ -42,17 +43,17 @@ __all__ = ["Bundle"]
 
 #: About so many crops of a photo are described where its whole frame votes.
 _CROPS = 32
-#: About so many pictures go through the matcher for a photo: itself at two sizes, and views of the map.
-_LOOKS = 8
-#: Of the length a descriptor is off by, so much shows between two that are nearly as like it: measured.
-_SHOWS = 0.05
+#: About so many images go through the keypoint network for a photo: itself at two sizes, views of the map.
+_MATCHED_IMAGES = 8
+#: Of a descriptor's rounding error, so much remains in the difference of two cosine similarities: measured.
+_ERROR_SHARE = 0.05
 #: Crops of a photo that are described at a time.
-_TOGETHER = 4
+_BATCH = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """What is known about one map: its picture, its references, and the networks that look at photos."""
+    """What is known about one map: its texture, its references, and the networks that run on photos."""
 
     path: Path
     manifest: dict[str, Any]
@@ -69,9 +70,9 @@ class Bundle:
     def load(cls, path: Path | str, *, threads: int = 0, photos: int | None = None) -> Bundle:
         """Open a bundle; checks its version and that every part is there and as long as it should be.
 
-        Networks run on so many threads, 0 being one per core: right for one photo at a time. Who places a
-        photo on every core at once gives each of them one. Who knows how many photos there are says so: for
-        a few, what is quick to open is chosen before what is quick to run.
+        Networks run on so many threads, 0 being one per core: right for one photo at a time. Where a photo
+        is located on every core at once, each gets one. Where it is known how many ``photos`` there are, a
+        backend that is quick to open is chosen for a few, and one that is quick to run for many.
         """
         folder = Path(path)
         manifest = parts.read_manifest(folder)
@@ -98,6 +99,14 @@ class Bundle:
         parts.check_hashes(bundle.path, bundle.manifest)
         return bundle
 
+    @classmethod
+    def verify(cls, path: Path | str) -> Bundle:
+        """The old name of ``check``; it goes with the next release."""
+        import warnings
+
+        warnings.warn("Bundle.verify is now called Bundle.check", DeprecationWarning, stacklevel=2)
+        return cls.check(path)
+
     @property
     def camera(self) -> Camera:
         """The nominal camera: the one the networks were made for."""
@@ -113,7 +122,9 @@ class Bundle:
     @cached_property
     def altitude_network(self) -> Network:
         """From the spectrum of a photo to a score for every altitude class, or to what they are made of."""
-        return load_fastest(self.network_files(parts.ALTITUDE), threads=self.threads, looks=self.photos)
+        return load_fastest(
+            self.network_files(parts.ALTITUDE), threads=self.threads, expected_runs=self.photos
+        )
 
     @cached_property
     def altitude_classes(self) -> NDArray[np.float32] | None:
@@ -124,38 +135,39 @@ class Bundle:
 
     def altitude_scores(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
         """A score for every altitude class, for each input of the altitude network."""
-        said = self.altitude_network.run(inputs)
-        return said if self.altitude_classes is None else scores_of(said, self.altitude_classes)
+        outputs = self.altitude_network.run(inputs)
+        return outputs if self.altitude_classes is None else scores_of(outputs, self.altitude_classes)
 
     @cached_property
     def place_network(self) -> Network:
         """From a photo at canonical scale to its raw embedding."""
-        return load_way(self.network_files(parts.PLACE), self._place_way, threads=self.threads)
+        return load_backend(self.network_files(parts.PLACE), self._place_backend, threads=self.threads)
 
     @cached_property
-    def careful_place_network(self) -> Network:
+    def float32_place_network(self) -> Network:
         """The same in single precision, for photos whose answer rounding would decide."""
-        return load_way(self.network_files(parts.PLACE), Way(), threads=self.threads)
+        return load_backend(self.network_files(parts.PLACE), Backend(), threads=self.threads)
 
     @cached_property
-    def place_slack(self) -> float:
-        """How far likenesses must lie apart for the place network, as it is run here, to tell them apart."""
-        like = remembered_likeness(self.network_files(parts.PLACE), self._place_way)
-        return _SHOWS * math.sqrt(max(0.0, 2 - 2 * like))
+    def similarity_tolerance(self) -> float:
+        """How far cosine similarities must differ for the place network, as it is run here, to rank them."""
+        similarity = remembered_similarity(self.network_files(parts.PLACE), self._place_backend)
+        return _ERROR_SHARE * math.sqrt(max(0.0, 2 - 2 * similarity))
 
     @cached_property
-    def _place_way(self) -> Way:
-        looks = self.photos and self.photos * (_CROPS if self.described or self.matcher_name else 1)
-        return remembered_way(self.network_files(parts.PLACE), looks=looks) or Way()
+    def _place_backend(self) -> Backend:
+        crops = 1 if answered_by(self) == "retrieval" else _CROPS
+        expected_runs = self.photos and self.photos * crops
+        return remembered_backend(self.network_files(parts.PLACE), expected_runs=expected_runs) or Backend()
 
-    def networks_opening(self, *, altitude: bool, matcher: bool) -> AbstractContextManager[None]:
-        """Open networks while the block does something else: reading them takes no Python."""
-        wanted: list[Callable[[], object]] = [lambda: self.place_network]
-        if altitude:
-            wanted.append(lambda: self.altitude_network)
-        if matcher and self.matcher_name == "xfeat":
-            wanted.append(lambda: self._matcher_network)
-        return at_once(*wanted)
+    def networks_opening(self, plan: Plan) -> AbstractContextManager[None]:
+        """Open what the plan needs while the block does something else: reading networks takes no Python."""
+        openings: list[Callable[[], object]] = [lambda: self.place_network]
+        if plan.estimates_altitude:
+            openings.append(lambda: self.altitude_network)
+        if plan.verifies:
+            openings.append(lambda: self.matcher_network)
+        return run_in_background(*openings)
 
     @cached_property
     def prototypes(self) -> NDArray[np.float16]:
@@ -163,13 +175,13 @@ class Bundle:
         return self._array(parts.PROTOTYPES, rows=len(self.order))
 
     @cached_property
-    def voter(self) -> CellVoter:
-        """Tells how likely each cell is, from what its prototypes are made of."""
+    def cell_classifier(self) -> CellClassifier:
+        """Tells how likely each cell is, from its prototypes."""
         borders = np.cumsum(self.order.sizes)[:-1]
         tables, names = np.split(self.prototypes, borders), index_names(len(self.order.sizes))
         listed = set(names) <= set(self.manifest["parts"])
         index = CellIndex([self.path / name for name in names]) if listed else None
-        return CellVoter(tables, self.order, self.recipe.head, index=index)
+        return CellClassifier(tables, self.order, self.recipe.head, index=index)
 
     @cached_property
     def projection(self) -> Projection | None:
@@ -191,42 +203,47 @@ class Bundle:
     def likeliest_cells(self, embedding: NDArray[np.float32], count: int) -> CellRanking:
         """The cells a photo with this raw embedding may lie in, the likeliest first.
 
-        A head that was trained looks at the embedding; where each cell is spoken for by its references, they
-        are descriptors, and so is what is compared with them.
+        A head that was trained takes the embedding; prototypes that are means of references are compared with
+        the photo's descriptor, as references are.
         """
-        learned = self.manifest["networks"]["place"]["training"] is not None
-        raw = learned or self.projection is None
-        return self.voter.top(embedding if raw else self.describe(embedding), count)
+        trained = self.manifest["networks"]["place"]["training"] is not None
+        raw = trained or self.projection is None
+        return self.cell_classifier.top(embedding if raw else self.describe(embedding), count)
 
     @cached_property
     def references(self) -> References:
         """Where the reference views look from."""
         return read_references(self.path / parts.REFERENCES, self.order)
 
+    @property
+    def reference_count(self) -> int:
+        """How many reference views there are, without opening them."""
+        return int(self.manifest["counts"]["references"])
+
     @cached_property
     def descriptors(self) -> NDArray[np.float16]:
-        """What the reference views look like: one unit vector each, read from disk as needed."""
+        """The descriptors of the reference views: one unit vector each, read from disk as needed."""
         return self._array(parts.DESCRIPTORS, rows=len(self.references))
 
     @cached_property
     def index(self) -> ReferenceIndex:
-        """Finds the reference views that look most like a photo, within chosen cells."""
+        """Finds the reference views most similar to a photo, within chosen cells."""
         from nadirfix.retrieval.index import ReferenceIndex
 
         return ReferenceIndex(self.descriptors, self.references.starts)
 
     @cached_property
-    def lookup(self) -> Lookup:
+    def reference_search(self) -> ReferenceSearch:
         """What it takes to let a whole frame vote for where it lies."""
-        from nadirfix.retrieval.crops import Lookup
+        from nadirfix.retrieval.crops import ReferenceSearch
 
         size = self.recipe.place_network
-        return Lookup(
+        return ReferenceSearch(
             canonical=self.canonical,
             crop_px=(size.width_px, size.height_px),
             describe=self._described_crops,
             nearest=self.index.nearest,
-            places=self.references,
+            references=self.references,
             epsg=self.epsg,
             enlarge=self.recipe.enlarge,
         )
@@ -234,41 +251,42 @@ class Bundle:
     def _described_crops(self, crops: NDArray[np.float32]) -> NDArray[np.float32]:
         """Crops (rows, columns, RGB) as descriptors; a few at a time, and the last ones one by one.
 
-        Libraries prepare a network for each number of pictures anew, which takes longer than to run it.
+        Libraries prepare a network for each batch size anew, which takes longer than to run it.
         """
         planes = np.moveaxis(crops, -1, 1)
-        whole = len(planes) - len(planes) % _TOGETHER
-        cuts = [*range(0, whole, _TOGETHER), *range(whole, len(planes) + 1)]
-        said = [self.place_network.run(planes[a:b]) for a, b in itertools.pairwise(cuts)]
-        return self.describe(np.concatenate(said))
+        whole = len(planes) - len(planes) % _BATCH
+        cuts = [*range(0, whole, _BATCH), *range(whole, len(planes) + 1)]
+        embeddings = [self.place_network.run(planes[a:b]) for a, b in itertools.pairwise(cuts)]
+        return self.describe(np.concatenate(embeddings))
 
     @property
     def matcher_name(self) -> str | None:
-        """What fixes can be verified with; None where the bundle carries nothing for it."""
-        about = self.manifest.get("matcher")
-        return None if about is None else str(about["name"])
+        """The keypoint extractor fixes can be verified with; None where the bundle carries none."""
+        card = self.manifest.get("matcher")
+        return None if card is None else str(card["name"])
 
-    def matcher(self, options: FeatureOptions) -> Detector | None:
-        """Finds points by which a photo is held against the map; None where fixes are not verified."""
+    def keypoint_detector(self, options: FeatureOptions) -> Detector:
+        """Finds the keypoints by which a photo is matched with the map, where the bundle has a matcher."""
         from nadirfix.verify.features import detector_of
 
-        name = self.matcher_name
-        if name not in (None, "xfeat", "sift"):
-            raise parts.unknown(self.path, f"a matcher called {name!r}")
-        return None if name is None else detector_of(name, self._matcher_network, options)
+        return detector_of(str(self.matcher_name), self.matcher_network, options)
 
     @cached_property
-    def _matcher_network(self) -> Network | None:
+    def matcher_network(self) -> Network | None:
+        """What finds and describes keypoints; None where the matcher is no network, or there is none."""
+        if self.matcher_name not in (None, "xfeat", "sift"):
+            raise parts.unknown(self.path, f"a matcher called {self.matcher_name!r}")
         if self.matcher_name != "xfeat":
             return None
-        looks = self.photos and self.photos * _LOOKS
-        return load_fastest(self.network_files(parts.MATCHER), threads=self.threads, looks=looks)
+        expected_runs = self.photos and self.photos * _MATCHED_IMAGES
+        files = self.network_files(parts.MATCHER)
+        return load_fastest(files, threads=self.threads, expected_runs=expected_runs)
 
     def network_files(self, name: str) -> NetworkFiles:
-        """A network's file, the same in eight bits where the bundle has it, and a name for both."""
-        listed, eight_bit = self.manifest["parts"], parts.eight_bit(name)
-        there = self.path / eight_bit if eight_bit in listed else None
-        return NetworkFiles(self.path / name, there, listed.get(name, {}).get("sha256", ""))
+        """A network's file, the same in int8 where the bundle has it, and a name for both."""
+        listed, int8_name = self.manifest["parts"], parts.int8_part(name)
+        int8 = self.path / int8_name if int8_name in listed else None
+        return NetworkFiles(self.path / name, int8, listed.get(name, {}).get("sha256", ""))
 
     def _array(self, name: str, *, dtype: type = np.float16, rows: int | None = None) -> NDArray[Any]:
         try:

@@ -1,4 +1,4 @@
-"""What a bundle's folder holds, and how to tell that it is whole.
+"""What a bundle's folder holds, and how to tell that it is whole (ADR 1).
 
 The manifest names every part with its size and hash, and carries a seal over itself.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from nadirfix.errors import BundleError
-from nadirfix.files import atomic_file
 
 __all__ = [
     "ALTITUDE",
@@ -32,17 +31,16 @@ __all__ = [
     "check_hashes",
     "check_sizes",
     "damaged",
-    "eight_bit",
-    "listed",
+    "int8_part",
     "read_manifest",
+    "seal_of",
     "sha256_of",
     "unknown",
-    "write_manifest",
 ]
 
 #: The version of the folder's layout, and the oldest that is read as well; bundles of others are refused.
 #: 2: descriptors may be whitened by a projection, which a reader of 1 would leave out.
-#: 3: networks may be there in eight bits as well, and the recipe says how they are made so.
+#: 3: networks may be there in int8 as well, and the recipe says how they are quantised.
 #: 4: references may lie on whole steps of a view, and the manifest says how they were described.
 FORMAT, OLDEST = 4, 1
 MANIFEST = "manifest.json"
@@ -57,8 +55,8 @@ PROJECTION = "projection.npy"
 Manifest = dict[str, Any]
 
 
-def eight_bit(name: str) -> str:
-    """The part that holds a network in eight bits, beside the one that holds it as it was made."""
+def int8_part(name: str) -> str:
+    """The part that holds a network quantised to int8, beside the one that holds it as it was made."""
     return name.replace(".onnx", ".int8.onnx")
 
 
@@ -66,20 +64,6 @@ def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, read piece by piece."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def listed(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Size and hash of these parts, in the form a manifest carries."""
-    paths = [folder / name for name in sorted(names)]
-    return {p.name: {"bytes": p.stat().st_size, "sha256": sha256_of(p)} for p in paths}
-
-
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest with its seal; the same manifest is always the same bytes."""
-    whole = {**manifest, "seal": _seal(manifest)}
-    text = json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    with atomic_file(folder / MANIFEST) as scratch:
-        scratch.write_text(text + "\n", encoding="utf-8")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -93,7 +77,7 @@ def read_manifest(folder: Path) -> Manifest:
         )
     manifest = _parsed(folder / MANIFEST)
     _check_version(manifest, folder)
-    if manifest.pop("seal", None) != _seal(manifest):
+    if manifest.pop("seal", None) != seal_of(manifest):
         raise damaged(folder, f"{MANIFEST} is not what was written")
     return manifest
 
@@ -134,7 +118,7 @@ def _check(folder: Path, manifest: Manifest, measure: Callable[[Path], object], 
         if not path.is_file():
             raise damaged(folder, f"{name} is missing")
         if (found := measure(path)) != known[key]:
-            raise damaged(folder, f"{name} has {key} {found}, the manifest says {known[key]}")
+            raise damaged(folder, f"{name} has {key} {found}, the manifest has {known[key]}")
 
 
 def _parsed(path: Path) -> Manifest:
@@ -163,6 +147,7 @@ def _check_version(manifest: Manifest, folder: Path) -> None:
     )
 
 
-def _seal(manifest: Manifest) -> str:
+def seal_of(manifest: Manifest) -> str:
+    """The SHA-256 of a manifest without its seal, however its file is laid out."""
     text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,11 +1,7 @@
-"""Reference views: where they look from, in which class they are, and their table on disk.
-
-The table is GeoParquet: points in longitude and latitude that any GIS shows, with exact metres beside them.
-"""
+"""Reference views: where they look from, in which class they are, and their table read from disk."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,23 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.bundle.layout import damaged
-from nadirfix.files import atomic_file
-from nadirfix.geo.crs import transform
 from nadirfix.geo.grid import ClassOrder, Grid
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["References", "read_references", "write_references"]
+__all__ = ["References", "read_references"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_LONLAT = "OGC:CRS84"
 #: What is read again; the rest of the table is for others.
 _READ = ("class", "east_m", "north_m", "heading_deg", "cell_e", "cell_n", "epsg")
-#: One point as WKB: byte order, kind of geometry, longitude, latitude.
-_WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("lon", "<f8"), ("lat", "<f8")])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,15 +65,6 @@ class References:
         return slice(int(self.starts[label]), int(self.starts[label + 1]))
 
 
-def write_references(references: References, order: ClassOrder, path: Path) -> None:
-    """Write the table; the same references are always the same bytes."""
-    import pyarrow.parquet
-
-    table = _table(references, order)
-    with atomic_file(path) as scratch, scratch.open("wb") as file:
-        pyarrow.parquet.write_table(table, file, compression="zstd")
-
-
 def read_references(path: Path, order: ClassOrder) -> References:
     """Read the table of a bundle with this class order."""
     import pyarrow
@@ -104,35 +86,3 @@ def _numbers(column: pyarrow.ChunkedArray) -> NDArray[Any]:
     """A column as an array; read_table() and to_numpy() load pandas, which takes longer than all else."""
     pieces = [np.from_dlpack(chunk) for chunk in column.chunks]
     return np.concatenate(pieces) if pieces else np.zeros(0)
-
-
-def _table(references: References, order: ClassOrder) -> pyarrow.Table:
-    import pyarrow
-
-    groups = np.repeat(np.arange(len(order.groups)), order.sizes)
-    lon, lat = transform(f"EPSG:{references.epsg}", _LONLAT, references.east_m, references.north_m)
-    columns: dict[str, Any] = {
-        "geometry": pyarrow.array(_wkb(lon, lat), pyarrow.binary()),
-        "east_m": references.east_m,
-        "north_m": references.north_m,
-        "epsg": np.full(len(references), references.epsg, np.int32),
-        "heading_deg": references.heading_deg,
-        "cell_e": references.cell[:, 0].astype(np.int32),
-        "cell_n": references.cell[:, 1].astype(np.int32),
-        "group": groups[references.label].astype(np.int16),
-        "class": references.label.astype(np.int32),
-    }
-    return pyarrow.table(columns).replace_schema_metadata({"geo": _geo(lon, lat)})
-
-
-def _wkb(lon: Floats, lat: Floats) -> list[bytes]:
-    points = np.zeros(len(lon), _WKB_POINT)
-    points["order"], points["kind"], points["lon"], points["lat"] = 1, 1, lon, lat
-    return [point.tobytes() for point in points]
-
-
-def _geo(lon: Floats, lat: Floats) -> str:
-    """What GeoParquet 1.1 asks for; without a "crs" coordinates are OGC:CRS84 by definition."""
-    box = [float(v) for v in (lon.min(), lat.min(), lon.max(), lat.max())]
-    column = {"encoding": "WKB", "geometry_types": ["Point"], "bbox": box}
-    return json.dumps({"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}})

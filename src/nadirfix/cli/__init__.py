@@ -1,4 +1,4 @@
-"""The command line: one small file per command; only the one that is asked for is loaded."""
+"""The command line: one small file per command; only the command that is called is imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nadirfix.cli.messages import explain
+from nadirfix.cli.messages import error_line
 from nadirfix.errors import NadirfixError
 
 if TYPE_CHECKING:
@@ -35,32 +35,35 @@ _COMMANDS = (
     "check",
     "serve",
 )
+#: Old names, hidden in the help for one release.
+_RENAMED = ("verify",)
 
 
 def _app(commands: Sequence[str]) -> typer.Typer:
     """The command line with these commands."""
     import typer
 
-    from nadirfix.cli.global_options import door
+    from nadirfix.cli.global_options import global_options
 
-    made = typer.Typer(
+    parser = typer.Typer(
         name="nadirfix",
         help="Where was this drone photo taken, and from how high? From the picture and a map alone.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    made.callback()(door)
+    parser.callback()(global_options)
     for name in commands:
-        made.command(name)(getattr(import_module(f"{__name__}.{name}"), name))
-    return made
+        command = getattr(import_module(f"{__name__}.{name}"), name)
+        parser.command(name, hidden=name in _RENAMED)(command)
+    return parser
 
 
 def __getattr__(name: str) -> Any:
-    """``app``, all commands of it, where somebody asks for it."""
+    """``app``, with all commands, made when it is first used."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _app(_COMMANDS)
+    return _app([*_COMMANDS, *_RENAMED])
 
 
 def main() -> int:
@@ -76,25 +79,26 @@ def main() -> int:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except BrokenPipeError:  # whoever listened has heard enough, like head
+    except BrokenPipeError:  # the reader has closed the pipe, like head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except NadirfixError as error:
-        return _fail(explain(error), error.exit_number)
-    except Exception as error:  # the last net: nobody should have to read a traceback
-        return _fail(explain(_unexpected(error)), NadirfixError.exit_number)
+        return _fail(error_line(error), error.exit_number)
+    except Exception as error:  # nobody should have to read a traceback
+        return _fail(error_line(_unexpected(error)), NadirfixError.exit_number)
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Photos that are plainly asked about are placed at once; everything else goes through the parser."""
+    """A plain ``locate`` starts at once; everything else goes through the parser."""
     if arguments[:1] == ["locate"]:
-        from nadirfix.cli.fast_path import plainly_asked
-        from nadirfix.cli.locating import place_photos
+        from nadirfix.cli.fast_path import parse_plain_arguments
+        from nadirfix.cli.locating import locate_photos
 
-        asked = plainly_asked(arguments[1:])
-        if asked is not None:
-            return place_photos(asked)
-    _app([name for name in arguments[:1] if name in _COMMANDS] or _COMMANDS)()
+        plain = parse_plain_arguments(arguments[1:])
+        if plain is not None:
+            return locate_photos(plain)
+    known = [*_COMMANDS, *_RENAMED]
+    _app([name for name in arguments[:1] if name in known] or known)()
     return 0
 
 

@@ -10,14 +10,14 @@ from typing import Annotated
 import typer
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
-from nadirfix.cli.common import Overwrite, Quiet, print_result, remark
+from nadirfix.cli.common import Overwrite, Quiet, print_note, print_result
 from nadirfix.cli.info import summary
 from nadirfix.cli.progress import progress_bar
 from nadirfix.options.recipe import RECIPES, Recipe, load_recipe
 
 __all__ = ["Device", "build"]
 
-_USUAL = Recipe()
+_DEFAULT = Recipe()
 _UNVERIFIED = (
     "fixes of this bundle will not be verified: the matcher's packages are not installed; "
     "install them with pip install 'nadirfix[train,verify]' and build again"
@@ -38,7 +38,7 @@ def build(
     *,
     recipe: Annotated[
         str, typer.Option(metavar="NAME|FILE", help=f"{', '.join(RECIPES)}, or a TOML file.")
-    ] = _USUAL.name,
+    ] = _DEFAULT.name,
     train: Annotated[
         bool,
         typer.Option("--train", help="Train the networks on this map instead of using them as they come."),
@@ -67,7 +67,7 @@ def build(
             progress=progress,
         )
     if bundle.matcher_name is None and bundle.recipe.matcher != "none":
-        remark(_UNVERIFIED, quiet=quiet)
+        print_note(_UNVERIFIED, quiet=quiet)
     print_result(summary(bundle))
 
 

@@ -1,4 +1,4 @@
-"""``nadirfix check``: is every byte of a bundle what was written."""
+"""``nadirfix check``: whether every byte of a bundle is what was written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command has in common: shared options, and how it speaks."""
+"""What every command has in common: shared options, and how it prints."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from nadirfix.cli.messages import explain, print_result, remark
+from nadirfix.cli.messages import error_line, print_note, print_result
 
-__all__ = ["Overwrite", "Quiet", "explain", "print_result", "remark"]
+__all__ = ["Overwrite", "Quiet", "error_line", "print_note", "print_result"]
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but results and errors.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it is already there.")]

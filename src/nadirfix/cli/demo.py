@@ -1,4 +1,4 @@
-"""``nadirfix demo``: the whole story on the embedded world, in one go."""
+"""``nadirfix demo``: world, photos, bundle and evaluation in one go."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Annotated, Any
 import typer
 
 from nadirfix.camera import DEFAULT_CAMERA
-from nadirfix.cli.common import Quiet, print_result, remark
+from nadirfix.cli.common import Quiet, print_note, print_result
 from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.readme import figures_block, put_block
-from nadirfix.cli.stages import Stage, Story, tell
+from nadirfix.cli.stages import Stage, StageResults, run_stages
 from nadirfix.cli.tables import print_comparison, print_stages
 from nadirfix.files import Progress, atomic_file
 from nadirfix.options.map import SimulateOptions, WorldOptions
 from nadirfix.options.recipe import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, FitOptions, Recipe, ships
-from nadirfix.photo_list import read_manifest
+from nadirfix.photo_list import read_photo_list
 
 __all__ = ["demo"]
 
-#: A world that nothing was chosen on: neither the embedders nor any setting has seen it.
+#: A world that nothing was trained or tuned on.
 _WORLD = WorldOptions(size_m=2000.0, seed=4)
 _PHOTOS = SimulateOptions(count=300)
 #: Half the nominal size with half its focal length: the same ground in every photo, a quarter of the pixels.
@@ -32,8 +32,8 @@ _AS_SHIPPED = dataclasses.replace(RECIPES["standard"], fit=FitOptions(views=200)
 _FEW_PHOTOS = dataclasses.replace(_PHOTOS, count=40)
 #: The published method as it is: verifying three hundred photos would take longer than all the rest.
 _TRAINED = dataclasses.replace(RECIPES["tiny"], matcher="none")
-#: More than these would be too small to look at on one sheet.
-_SHOWN = 24
+#: More photos than these would be too small on one sheet.
+_CONTACT_SHEET_PHOTOS = 24
 
 
 def demo(
@@ -52,70 +52,71 @@ def demo(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Make a world at two dates, build from the old one, place photos of the new one, and show how good."""
-    plan = _plan(train=train)
+    """Make a world at two dates, build from the old one, locate photos of the new one, and evaluate."""
+    setup = _setup(train=train)
     with progress_bar(quiet) as progress:
-        story = _tell(out, plan, progress, anew=overwrite)
-    told = json.loads((out / "evaluation" / "metrics.json").read_text(encoding="utf-8"))
+        results = _run_stages(out, setup, progress, restart=overwrite)
+    metrics = json.loads((out / "evaluation" / "metrics.json").read_text(encoding="utf-8"))
     if write_readme is not None:
-        put_block(write_readme, figures_block(told, _setting(plan)))
+        put_block(write_readme, figures_block(metrics, _conditions(setup)))
     if not quiet:
-        print_stages(story.seconds, story.made)
-        print_comparison(told["comparison"])
-    remark(f"look at {story.made['evaluation'] / 'report.html'}", quiet=quiet)
-    remark(f"drop photos on the map: nadirfix serve --bundle {story.made['bundle']}", quiet=quiet)
-    made = {name: str(target) for name, target in story.made.items()}
-    print_result(made | {"seconds": story.seconds, "comparison": told["comparison"]})
+        print_stages(results.seconds, results.made)
+        print_comparison(metrics["comparison"])
+    print_note(f"look at {results.made['evaluation'] / 'report.html'}", quiet=quiet)
+    print_note(f"drop photos on the map: nadirfix serve --bundle {results.made['bundle']}", quiet=quiet)
+    made = {name: str(target) for name, target in results.made.items()}
+    print_result(made | {"seconds": results.seconds, "comparison": metrics["comparison"]})
 
 
 @dataclasses.dataclass(frozen=True)
-class _Plan:
-    """What is built, and how many photos are placed."""
+class _Setup:
+    """What is built, and how many photos are located."""
 
     recipe: Recipe
     train: bool
     photos: SimulateOptions
 
 
-def _plan(*, train: bool) -> _Plan:
+def _setup(*, train: bool) -> _Setup:
     """Networks as they ship, unless training is asked for or the package came without them."""
     if train or not (ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE)):
-        return _Plan(_TRAINED, train=True, photos=_PHOTOS)
-    return _Plan(_AS_SHIPPED, train=False, photos=_FEW_PHOTOS)
+        return _Setup(_TRAINED, train=True, photos=_PHOTOS)
+    return _Setup(_AS_SHIPPED, train=False, photos=_FEW_PHOTOS)
 
 
-def _tell(out: Path, plan: _Plan, progress: Progress, *, anew: bool) -> Story:
-    """World, photos of its newer date, a bundle of its older one, and how well they fit."""
+def _run_stages(out: Path, setup: _Setup, progress: Progress, *, restart: bool) -> StageResults:
+    """World, photos of its newer date, a bundle of its older one, and the evaluation."""
     world, photos, bundle, result = (out / name for name in ("world", "photos", "demo.nadir", "evaluation"))
     sheet, work = out / "contact.png", out / ".demo.nadir.work"
     stages = [
         Stage("world", world, lambda: _make_world(world, progress)),
-        Stage("photos", photos, lambda: _take_photos(world, photos, plan, progress), ("world",)),
-        Stage("contact", sheet, lambda: _show(world, photos, sheet, progress), ("world", "photos")),
-        Stage("bundle", bundle, lambda: _build(world, bundle, plan, progress), ("world",), also=work),
+        Stage("photos", photos, lambda: _take_photos(world, photos, setup, progress), ("world",)),
+        Stage(
+            "contact", sheet, lambda: _draw_contact_sheet(world, photos, sheet, progress), ("world", "photos")
+        ),
+        Stage("bundle", bundle, lambda: _build(world, bundle, setup, progress), ("world",), work_folder=work),
         Stage(
             "evaluation",
             result,
             lambda: _evaluate(photos, bundle, result, progress),
             ("photos", "bundle"),
-            whole=result / "report.html",
+            complete_when=result / "report.html",
         ),
     ]
-    return tell(stages, anew=anew)
+    return run_stages(stages, restart=restart)
 
 
-def _setting(plan: _Plan) -> dict[str, Any]:
-    """What the figures are of, for those who read them elsewhere."""
+def _conditions(setup: _Setup) -> dict[str, Any]:
+    """The conditions of the figures, for the README."""
     return {
         "size_km": _WORLD.size_m / 1000,
         "seed": _WORLD.seed,
-        "photos": plan.photos.count,
-        "low_m": plan.photos.altitude_min_m,
-        "high_m": plan.photos.altitude_max_m,
+        "photos": setup.photos.count,
+        "low_m": setup.photos.altitude_min_m,
+        "high_m": setup.photos.altitude_max_m,
         "camera": _CAMERA.spec,
-        "recipe": plan.recipe.name,
-        "trained": plan.train,
-        "fit_views": plan.recipe.fit.views,
+        "recipe": setup.recipe.name,
+        "trained": setup.train,
     }
 
 
@@ -127,17 +128,17 @@ def _make_world(target: Path, progress: Progress) -> None:
     )
 
 
-def _take_photos(world: Path, target: Path, plan: _Plan, progress: Progress) -> None:
+def _take_photos(world: Path, target: Path, setup: _Setup, progress: Progress) -> None:
     from nadirfix.geo.geomap import GeoMap
     from nadirfix.world.photos import simulate_photos
 
     with GeoMap.open(world / "new.tif") as ground:
         simulate_photos(
-            ground, target, camera=_CAMERA, options=plan.photos, overwrite=True, progress=progress
+            ground, target, camera=_CAMERA, options=setup.photos, overwrite=True, progress=progress
         )
 
 
-def _show(world: Path, photos: Path, target: Path, progress: Progress) -> None:
+def _draw_contact_sheet(world: Path, photos: Path, target: Path, progress: Progress) -> None:
     from PIL import Image
 
     from nadirfix.geo.geomap import GeoMap
@@ -145,16 +146,18 @@ def _show(world: Path, photos: Path, target: Path, progress: Progress) -> None:
 
     progress("drawing the contact sheet", 0, 1)
     with GeoMap.open(world / "new.tif") as ground, atomic_file(target) as scratch:
-        sheet = contact_sheet(ground, read_manifest(photos / "manifest.csv")[:_SHOWN], _CAMERA)
+        sheet = contact_sheet(
+            ground, read_photo_list(photos / "manifest.csv")[:_CONTACT_SHEET_PHOTOS], _CAMERA
+        )
         Image.fromarray(sheet).save(scratch, format="PNG")
     progress("drawing the contact sheet", 1, 1)
 
 
-def _build(world: Path, target: Path, plan: _Plan, progress: Progress) -> None:
+def _build(world: Path, target: Path, setup: _Setup, progress: Progress) -> None:
     from nadirfix.offline import build_bundle
 
     build_bundle(
-        world / "old.tif", target, recipe=plan.recipe, train=plan.train, resume=True, progress=progress
+        world / "old.tif", target, recipe=setup.recipe, train=setup.train, resume=True, progress=progress
     )
 
 
@@ -163,7 +166,7 @@ def _evaluate(photos: Path, bundle: Path, target: Path, progress: Progress) -> N
     from nadirfix.evaluation.study.evaluation import run_evaluation
     from nadirfix.evaluation.study.run import Locator
 
-    rows = read_manifest(photos / "manifest.csv")
+    rows = read_photo_list(photos / "manifest.csv")
     locator = Locator(bundle=Bundle.load(bundle))
     title = "The embedded world: map of the old date, photos of the new one"
     run_evaluation(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from nadirfix.camera import Camera
-from nadirfix.cli.common import Overwrite, Quiet, print_result, remark
+from nadirfix.cli.common import Overwrite, Quiet, print_note, print_result
 from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.tables import print_ablation, print_comparison
 from nadirfix.errors import InputError
@@ -31,7 +31,7 @@ class SourceFormat(StrEnum):
 
 def evaluate(
     source: Annotated[Path, typer.Argument(metavar="MANIFEST|DIR", help="Photos with their truth.")],
-    bundle: Annotated[Path, typer.Option(metavar="NAME.nadir", help="The bundle to ask.")],
+    bundle: Annotated[Path, typer.Option(metavar="NAME.nadir", help="The bundle to evaluate.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for metrics, queries and report.")],
     *,
     camera: Annotated[
@@ -54,10 +54,10 @@ def evaluate(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Place every photo of a test set and measure: metrics.json, queries.csv, report.html."""
+    """Locate every photo of a test set and measure: metrics.json, queries.csv, report.html."""
     rows = read_queries(source, kind=kind.value, epsg=epsg)
     with progress_bar(quiet) as progress:
-        told = _run(
+        metrics = _run(
             rows,
             out,
             bundle=bundle,
@@ -70,13 +70,13 @@ def evaluate(
             overwrite=overwrite,
             progress=progress,
         )
-    _say(told, out, quiet=quiet)
-    print_result({"out": str(out), **told})
-    _end(told)
+    _print_summary(metrics, out, quiet=quiet)
+    print_result({"out": str(out), **metrics})
+    _exit_on_errors(metrics)
 
 
 def _run(rows: Any, out: Path, *, bundle: Path, camera: Any, exif_pose: bool, **settings: Any) -> Any:
-    """Networks and plots are loaded here and not with the command line."""
+    """Networks and plots are imported here, not with the command line."""
     from nadirfix.bundle import Bundle
     from nadirfix.evaluation.study.evaluation import run_evaluation
     from nadirfix.evaluation.study.run import Locator
@@ -85,18 +85,18 @@ def _run(rows: Any, out: Path, *, bundle: Path, camera: Any, exif_pose: bool, **
     return run_evaluation(rows, locator, out, **settings)
 
 
-def _say(told: Mapping[str, Any], out: Path, *, quiet: bool) -> None:
+def _print_summary(metrics: Mapping[str, Any], out: Path, *, quiet: bool) -> None:
     if not quiet:
-        print_comparison(told["comparison"])
-        if "ablation" in told:
-            print_ablation(told["ablation"])
-    if told["errors"]:
-        codes = ", ".join(f"{code} {count} times" for code, count in told["error_codes"].items())
-        remark(f"{told['errors']} photos could not be used: {codes}", quiet=quiet)
-    remark(f"look at {out / 'report.html'}", quiet=quiet)
+        print_comparison(metrics["comparison"])
+        if "ablation" in metrics:
+            print_ablation(metrics["ablation"])
+    if metrics["errors"]:
+        codes = ", ".join(f"{code} {count} times" for code, count in metrics["error_codes"].items())
+        print_note(f"{metrics['errors']} photos could not be used: {codes}", quiet=quiet)
+    print_note(f"look at {out / 'report.html'}", quiet=quiet)
 
 
-def _end(told: Mapping[str, Any]) -> None:
-    """Photos that could not be read are an answer to act on, like everywhere else."""
-    if told["errors"]:
+def _exit_on_errors(metrics: Mapping[str, Any]) -> None:
+    """Photos that could not be used end with the exit number of an input error, as everywhere."""
+    if metrics["errors"]:
         raise typer.Exit(InputError.exit_number)

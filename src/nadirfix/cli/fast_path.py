@@ -1,4 +1,4 @@
-"""The usual way to call ``locate``, read without the library that reads command lines.
+"""The usual way to call ``locate``, read without the library that reads command lines (ADR 32).
 
 That library takes a tenth of a second to load, as long as placing a photo. Whatever is not plainly written
 (help, a typing error, ``--name=value``) is left to it, so that there is one place that explains.
@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from nadirfix.cli.locating import Asked, Format
+from nadirfix.cli.locating import Format, LocateArguments
 
-__all__ = ["plainly_asked"]
+__all__ = ["parse_plain_arguments"]
 
 _FLAGS = {
     "--no-wce": "no_wce",
+    "--no-vote": "no_vote",
     "--no-verify": "no_verify",
     "--overwrite": "overwrite",
     "--quiet": "quiet",
@@ -25,30 +26,30 @@ _VALUES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--camera": ("camera", str),
     "--altitude": ("altitude", str),
     "--ground-height": ("ground_height_m", float),
-    "--format": ("form", Format),
+    "--format": ("output_format", Format),
     "--out": ("out", Path),
-    "--explain": ("explain_in", Path),
+    "--explain": ("explain_dir", Path),
 }
 
 
-def plainly_asked(arguments: Sequence[str]) -> Asked | None:
-    """What these arguments of ``locate`` ask for; None where they have to be looked at more closely."""
-    told: dict[str, Any] = {"photos": []}
-    left = iter(arguments)
-    for word in left:
-        if word in _FLAGS:
-            told[_FLAGS[word]] = True
-        elif word in _VALUES:
-            name, read = _VALUES[word]
-            value = next(left, "-")
+def parse_plain_arguments(arguments: Sequence[str]) -> LocateArguments | None:
+    """The parsed arguments of ``locate``; None where they need the full parser."""
+    values: dict[str, Any] = {"photos": []}
+    remaining = iter(arguments)
+    for argument in remaining:
+        if argument in _FLAGS:
+            values[_FLAGS[argument]] = True
+        elif argument in _VALUES:
+            name, read = _VALUES[argument]
+            value = next(remaining, "-")
             if value.startswith("-"):
                 return None
             try:
-                told[name] = read(value)
+                values[name] = read(value)
             except ValueError:
                 return None
-        elif word.startswith("-"):
+        elif argument.startswith("-"):
             return None
         else:
-            told["photos"].append(word)
-    return Asked(**told) if told["photos"] and "bundle" in told else None
+            values["photos"].append(argument)
+    return LocateArguments(**values) if values["photos"] and "bundle" in values else None

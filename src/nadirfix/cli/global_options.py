@@ -1,4 +1,4 @@
-"""What the command line takes before any command."""
+"""Options that come before the command."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import typer
 
 from nadirfix import __version__
 
-__all__ = ["door"]
+__all__ = ["global_options"]
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(requested: bool) -> None:
+    if requested:
         print(f"nadirfix {__version__}")
         raise typer.Exit
 
 
-def door(
+def global_options(
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version and stop.", callback=_show_version, is_eager=True),

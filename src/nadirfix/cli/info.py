@@ -18,32 +18,32 @@ BundlePath = Annotated[Path, typer.Argument(metavar="BUNDLE", help="A NAME.nadir
 
 
 def info(bundle: BundlePath, *, quiet: Quiet = False) -> None:  # noqa: ARG001
-    """Tell what a bundle is made of: map, camera, recipe, references, accuracy, parts."""
+    """Print what a bundle is made of: map, camera, recipe, references, accuracy, parts."""
     from nadirfix.bundle import Bundle
 
     opened = Bundle.load(bundle)
-    known = {key: value for key, value in opened.manifest.items() if key != "classes"}
-    print_result({**summary(opened), "manifest": known})
+    manifest = {key: value for key, value in opened.manifest.items() if key != "classes"}
+    print_result({**summary(opened), "manifest": manifest})
 
 
-def _described(said: dict[str, Any]) -> dict[str, Any] | None:
-    """How references were described, and how alike the network's eight bits are to single precision."""
-    about = said.get("described")  # bundles of earlier layouts do not say
-    narrow = said["networks"]["place"].get("eight_bits") or {}
-    return about and {**about, "eight_bits_likeness": narrow.get("likeness")}
+def _description(manifest: dict[str, Any]) -> dict[str, Any] | None:
+    """How references were described, and how similar the int8 network's outputs are to single precision."""
+    description = manifest.get("described")  # bundles of earlier layouts do not say
+    int8 = manifest["networks"]["place"].get("eight_bits") or {}
+    return description and {**description, "eight_bits_likeness": int8.get("likeness")}
 
 
 def summary(bundle: Bundle) -> dict[str, Any]:
     """A bundle in a few numbers."""
-    said = bundle.manifest
+    manifest = bundle.manifest
     return {
         "bundle": str(bundle.path),
         "camera": bundle.camera.spec,
-        "recipe": said["recipe"]["name"],
-        "trained": {name: network["training"] is not None for name, network in said["networks"].items()},
+        "recipe": manifest["recipe"]["name"],
+        "trained": {name: network["training"] is not None for name, network in manifest["networks"].items()},
         "matcher": bundle.matcher_name,
-        "described": _described(said),
-        "counts": said["counts"],
-        "accuracy": said["accuracy"],
-        "bytes": sum(part["bytes"] for part in said["parts"].values()),
+        "described": _description(manifest),
+        "counts": manifest["counts"],
+        "accuracy": manifest["accuracy"],
+        "bytes": sum(part["bytes"] for part in manifest["parts"].values()),
     }

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nadirfix.cli.common import Overwrite, Quiet
-from nadirfix.cli.locating import Asked, Format, place_photos
+from nadirfix.cli.locating import Format, LocateArguments, locate_photos
 
 __all__ = ["locate"]
 
@@ -32,14 +32,19 @@ def locate(
     no_wce: Annotated[
         bool, typer.Option("--no-wce", help="Answer with the nearest reference instead of the weighted mean.")
     ] = False,
-    no_verify: Annotated[
-        bool, typer.Option("--no-verify", help="Answer without asking the map whether it is true.")
+    no_vote: Annotated[
+        bool, typer.Option("--no-vote", help="Without verification: the photo's middle answers, not votes.")
     ] = False,
-    form: Annotated[Format, typer.Option("--format", help="How answers are written.")] = Format.JSONL,
+    no_verify: Annotated[
+        bool, typer.Option("--no-verify", help="Answer without verifying it against the map.")
+    ] = False,
+    output_format: Annotated[
+        Format, typer.Option("--format", help="How answers are written.")
+    ] = Format.JSONL,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write there, not to standard output.")
     ] = None,
-    explain_in: Annotated[
+    explain_dir: Annotated[
         Path | None,
         typer.Option("--explain", metavar="DIR", help="Write a picture of the reasons for each photo there."),
     ] = None,
@@ -47,19 +52,20 @@ def locate(
     quiet: Quiet = False,
 ) -> None:
     """Say where photos were taken, and from how high; one that cannot be used does not stop the others."""
-    asked = Asked(
+    arguments = LocateArguments(
         photos=photos,
         bundle=bundle,
         camera=camera,
         altitude=altitude,
         ground_height_m=ground_height,
         no_wce=no_wce,
+        no_vote=no_vote,
         no_verify=no_verify,
-        form=form,
+        output_format=output_format,
         out=out,
-        explain_in=explain_in,
+        explain_dir=explain_dir,
         overwrite=overwrite,
         quiet=quiet,
     )
-    if worst := place_photos(asked):
-        raise typer.Exit(worst)
+    if exit_number := locate_photos(arguments):
+        raise typer.Exit(exit_number)

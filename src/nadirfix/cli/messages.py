@@ -1,4 +1,4 @@
-"""What every command says in the same way: results on stdout, remarks on stderr, errors as one line."""
+"""How every command prints: results on stdout, notes on stderr, errors as one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from nadirfix.errors import NadirfixError
 
-__all__ = ["explain", "print_result", "remark"]
+__all__ = ["error_line", "print_note", "print_result"]
 
 
 def print_result(result: Mapping[str, Any]) -> None:
@@ -18,13 +18,13 @@ def print_result(result: Mapping[str, Any]) -> None:
     print(json.dumps(result, allow_nan=False, ensure_ascii=False), flush=True)
 
 
-def remark(text: str, *, quiet: bool) -> None:
+def print_note(text: str, *, quiet: bool) -> None:
     """Something worth knowing that is no error, on standard error."""
     if not quiet:
-        with suppress(BrokenPipeError):  # nobody listens to remarks: the answers go on
+        with suppress(BrokenPipeError):  # nobody reads the notes: the answers go on
             print(f"nadirfix: {text}", file=sys.stderr, flush=True)
 
 
-def explain(error: NadirfixError) -> str:
-    """An error as the pilot reads it: what was wrong, what was seen, what to do, and its code."""
+def error_line(error: NadirfixError) -> str:
+    """An error in one line: what was wrong, what was found, what to do, and its code."""
     return f"nadirfix: {error} [{error.code}]"

@@ -1,4 +1,4 @@
-"""Long work shows how far it is and how long it will still take, on standard error."""
+"""Shows on standard error how far long work is, and how long it will still take."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ _PLAIN_EVERY_S = 10.0
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress]:
     """A callback that draws a bar with the time left, writes plain lines into a log, or stays silent."""
-    with _never_missing_ctrl_c() as heed:
+    with _reliable_ctrl_c() as checking:
         if quiet:
-            yield heed(silent)
+            yield checking(silent)
         elif sys.stderr.isatty():
             with _bar() as bar:
-                yield heed(_Stages(bar).show)
+                yield checking(_Stages(bar).show)
         else:
-            yield heed(PlainProgress(sys.stderr, every_s=_PLAIN_EVERY_S).show)
+            yield checking(PlainProgress(sys.stderr, every_s=_PLAIN_EVERY_S).show)
 
 
 @contextmanager
-def _never_missing_ctrl_c() -> Iterator[Callable[[Progress], Progress]]:
-    """Ctrl-C stops at the next step at the latest, even if it came where an exception is lost."""
-    asked: list[int] = []
+def _reliable_ctrl_c() -> Iterator[Callable[[Progress], Progress]]:
+    """Ctrl-C stops at the next step at the latest, even where its exception was lost."""
+    interrupts: list[int] = []
     before = signal.getsignal(signal.SIGINT)
 
     def stop(number: int, frame: FrameType | None) -> None:
-        asked.append(number)
+        interrupts.append(number)
         if callable(before):
             before(number, frame)
 
-    def heed(show: Progress) -> Progress:
-        def told(stage: str, done: int, total: int) -> None:
-            if asked:
+    def checking(show: Progress) -> Progress:
+        def checked(stage: str, done: int, total: int) -> None:
+            if interrupts:
                 raise KeyboardInterrupt
             show(stage, done, total)
 
-        return told
+        return checked
 
     if before is None or threading.current_thread() is not threading.main_thread():
-        yield heed
+        yield checking
         return
     signal.signal(signal.SIGINT, stop)
     try:
-        yield heed
+        yield checking
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -98,7 +98,7 @@ class PlainProgress:
 
     def __init__(self, stream: TextIO, *, every_s: float) -> None:
         self._stream, self._every_s = stream, every_s
-        self._stage, self._began_s, self._said_s = "", 0.0, 0.0
+        self._stage, self._began_s, self._printed_s = "", 0.0, 0.0
 
     def show(self, stage: str, done: int, total: int) -> None:
         """Report that ``done`` of ``total`` steps of a stage are behind us."""
@@ -106,8 +106,8 @@ class PlainProgress:
         begins = stage != self._stage
         if begins:
             self._stage, self._began_s = stage, now_s
-        if begins or done >= total or now_s - self._said_s >= self._every_s:
-            self._said_s = now_s
+        if begins or done >= total or now_s - self._printed_s >= self._every_s:
+            self._printed_s = now_s
             left = _time_left(now_s - self._began_s, done, total)
             print(f"{stage} {done}/{total}{left}", file=self._stream, flush=True)
 

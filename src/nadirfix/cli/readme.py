@@ -8,7 +8,6 @@ from typing import Any
 
 from nadirfix.errors import InputError
 from nadirfix.files import atomic_file
-from nadirfix.options.recipe import FitOptions
 
 __all__ = ["figures_block", "put_block"]
 
@@ -31,47 +30,27 @@ def put_block(path: Path, block: str) -> None:
         scratch.write_text(f"{before}{_BEGIN}\n{block}\n{_END}{after}", encoding="utf-8")
 
 
-def figures_block(told: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
-    """The demo's figures as Markdown: what was compared, and how far off the altitude was."""
-    from nadirfix.report.content import COLUMN_NAMES
+def figures_block(metrics: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
+    """The demo's figures as Markdown: what was located, how often, and how far off."""
     from nadirfix.report.html import metres, percent
 
-    lines = [
-        _what(setting),
-        "",
-        "| | R@1 | R@5 | within 10 m | within 100 m | top-1 within 100 m | median |",
-        "|---|---|---|---|---|---|---|",
+    cells = [
+        percent(100.0 * metrics["answered"] / metrics["queries"]),
+        str(metrics["wrong_fix"]),
+        percent(metrics["s_loc"]["10"]),
+        metres(metrics["error_m"]["median"]),
+        metres(metrics["altitude"]["e_avg_m"]),
     ]
-    for row in told["comparison"]:
-        shares = [percent(row[k]) for k in ("r1", "r5", "s_loc_10", "s_loc_100_wce", "s_loc_100_top1")]
-        lines.append(
-            f"| {' | '.join([COLUMN_NAMES[row['altitude']], *shares, metres(row['median_wce_m'])])} |"
-        )
-    return "\n".join([*lines, "", _altitude(told)])
+    head = "| answered | wrong (over 100 m off) | within 10 m | median error | mean altitude error |"
+    return "\n".join([_what(setting), "", head, "|---|---|---|---|---|", f"| {' | '.join(cells)} |"])
 
 
 def _what(setting: Mapping[str, Any]) -> str:
     heights = f"{setting['low_m']:.0f} to {setting['high_m']:.0f} m"
     side = f"{setting['size_km']:g}"
+    training = "trained on the map" if setting["trained"] else "nothing trained"
     return (
-        f"{setting['photos']} photos of the newer date from {heights}, on a map of the older date,"
-        f" {side} × {side} km (seed {setting['seed']});"
-        f" camera `{setting['camera']}`, recipe `{setting['recipe']}`,"
-        f" {_made(setting)}:"
+        f"{setting['photos']} photos from {heights} of a made-up place, {side} × {side} km"
+        f" (seed {setting['seed']}), on a map of an older date; camera `{setting['camera']}`,"
+        f" recipe `{setting['recipe']}`, {training}:"
     )
-
-
-def _made(setting: Mapping[str, Any]) -> str:
-    if setting["trained"]:
-        return "trained on the map"
-    usual = FitOptions().views
-    fewer = f" ({usual} are usual)" if setting["fit_views"] != usual else ""
-    return f"nothing trained, altitude classes fitted to {setting['fit_views']} views of the map{fewer}"
-
-
-def _altitude(told: Mapping[str, Any]) -> str:
-    from nadirfix.report.html import metres, percent
-
-    altitude = told["altitude"]
-    within = ", ".join(f"{percent(altitude[f'within_{d}_m'])} within {d} m" for d in (25, 50, 100))
-    return f"Altitude: {metres(altitude['e_avg_m'])} off in the mean, {within}."

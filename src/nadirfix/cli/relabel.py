@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from nadirfix.camera import Camera
-from nadirfix.cli.common import Overwrite, Quiet, print_result, remark
+from nadirfix.cli.common import Overwrite, Quiet, print_note, print_result
 from nadirfix.cli.evaluate import SourceFormat
 from nadirfix.cli.progress import progress_bar
 from nadirfix.errors import InputError
@@ -18,7 +18,7 @@ from nadirfix.options.verify import LabelOptions
 
 __all__ = ["relabel"]
 
-_USUAL = LabelOptions()
+_DEFAULT = LabelOptions()
 
 
 def relabel(
@@ -31,10 +31,10 @@ def relabel(
     ] = None,
     reach: Annotated[
         float, typer.Option(metavar="M", help="How many metres off labels may be.")
-    ] = _USUAL.reach_m,
+    ] = _DEFAULT.reach_m,
     region: Annotated[
-        float, typer.Option(metavar="M", help="Side of the squares offsets are told for.")
-    ] = _USUAL.region_m,
+        float, typer.Option(metavar="M", help="Side of the squares that offsets are reported for.")
+    ] = _DEFAULT.region_m,
     kind: Annotated[
         SourceFormat, typer.Option("--format", help="How the photos say where they were taken.")
     ] = SourceFormat.auto,
@@ -45,37 +45,39 @@ def relabel(
     """Measure how far labels are off, region by region, and write corrected ones with a deviation."""
     options = LabelOptions(reach_m=reach, region_m=region)
     rows = read_queries(source, kind=kind.value, epsg=epsg)
-    taken_with = Camera.parse(camera) if camera else None
+    photo_camera = Camera.parse(camera) if camera else None
     with progress_bar(quiet) as progress:
-        told = _run(
+        offsets = _run(
             rows,
             bundle,
             out,
             source=source,
-            camera=taken_with,
+            camera=photo_camera,
             options=options,
             overwrite=overwrite,
             progress=progress,
         )
-    _say(told, out, quiet=quiet)
-    print_result({"out": str(out), **told})
-    if told["unreadable"]:
+    _print_summary(offsets, out, quiet=quiet)
+    print_result({"out": str(out), **offsets})
+    if offsets["unreadable"]:
         raise typer.Exit(InputError.exit_number)
 
 
 def _run(rows: Any, bundle: Path, out: Path, **settings: Any) -> Any:
-    """ONNX Runtime and OpenCV are loaded here and not with the command line."""
+    """ONNX Runtime and OpenCV are imported here, not with the command line."""
     from nadirfix.bundle import Bundle
     from nadirfix.evaluation.study.relabel import run_relabel
 
     return run_relabel(rows, Bundle.load(bundle), out, **settings)
 
 
-def _say(told: Mapping[str, Any], out: Path, *, quiet: bool) -> None:
-    remark(f"{told['matched']} of {told['photos']} photos found on the map", quiet=quiet)
-    if told["east_m"] is not None:
-        off = f"{told['east_m']:+.1f} m east, {told['north_m']:+.1f} m north"
-        remark(f"labels are off by {off} in the median, {told['residual_m']:.1f} m around that", quiet=quiet)
-    if told["unreadable"]:
-        remark(f"{told['unreadable']} photos could not be used; their labels are kept", quiet=quiet)
-    remark(f"look at {out / 'labels.png'}", quiet=quiet)
+def _print_summary(offsets: Mapping[str, Any], out: Path, *, quiet: bool) -> None:
+    print_note(f"{offsets['matched']} of {offsets['photos']} photos found on the map", quiet=quiet)
+    if offsets["east_m"] is not None:
+        off = f"{offsets['east_m']:+.1f} m east, {offsets['north_m']:+.1f} m north"
+        print_note(
+            f"labels are off by {off} in the median, {offsets['residual_m']:.1f} m around that", quiet=quiet
+        )
+    if offsets["unreadable"]:
+        print_note(f"{offsets['unreadable']} photos could not be used; their labels are kept", quiet=quiet)
+    print_note(f"look at {out / 'labels.png'}", quiet=quiet)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nadirfix.cli.common import Quiet, remark
+from nadirfix.cli.common import Quiet, print_note
 from nadirfix.errors import ServiceError
 from nadirfix.serve.options import ServeOptions
 
@@ -18,31 +18,33 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 
-_USUAL = ServeOptions()
-_NEEDED = ("fastapi", "uvicorn", "python_multipart", "prometheus_client", "mercantile")
+_DEFAULT = ServeOptions()
+_PACKAGES = ("fastapi", "uvicorn", "python_multipart", "prometheus_client", "mercantile")
 
 
 def serve(
     bundle: Annotated[Path, typer.Option("--bundle", metavar="B", help="The NAME.nadir folder of the map.")],
     *,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = _USUAL.host,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = _USUAL.port,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = _DEFAULT.host,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = _DEFAULT.port,
     token_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Token that clients must send.", show_default="NADIRFIX_TOKEN"),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Pages of this origin may ask; may be repeated."),
+        typer.Option(metavar="ORIGIN", help="Pages of this origin are allowed; may be repeated."),
     ] = None,
     queue: Annotated[
         int,
-        typer.Option(min=1, help="Photos in the house; for every 8 one is at work, at most one a core."),
-    ] = _USUAL.queue,
+        typer.Option(
+            min=1, help="Photos pending at most; one in 8 runs at the same time, at most one per core."
+        ),
+    ] = _DEFAULT.queue,
     no_measure: Annotated[
         bool,
         typer.Option("--no-measure", help="Do not find out first which library is fastest here."),
-    ] = not _USUAL.measure,
+    ] = not _DEFAULT.measure,
     quiet: Quiet = False,
 ) -> None:
     """Answer by HTTP where photos were taken, with a page to drop them on; Ctrl-C stops it."""
@@ -59,38 +61,38 @@ def serve(
 
 
 def _run(path: Path, options: ServeOptions, *, quiet: bool) -> None:
-    """Whatever is wrong with the address or the bundle is said before anybody is let in."""
+    """Errors in the address or the bundle are reported before any request is accepted."""
     from nadirfix.serve.app import create_app
-    from nadirfix.serve.locator import Placer
+    from nadirfix.serve.locator import PhotoLocator
     from nadirfix.serve.server import listen, one_heap, serve_forever
     from nadirfix.serve.static import PAGE_FOLDER
 
     one_heap()
     with listen(options) as listener:
-        bundle = _opened(path, options, quiet=quiet)
-        Placer(bundle, options).warm_up()
+        bundle = _open_bundle(path, options, quiet=quiet)
+        PhotoLocator(bundle, options).warm_up()
         app = create_app(bundle, options)
-        shown = "open" if (PAGE_FOLDER / "index.html").exists() else "the page is not built; see"
+        hint = "open" if (PAGE_FOLDER / "index.html").exists() else "the page is not built; see"
         name = f"[{options.host}]" if ":" in options.host else options.host
-        remark(f"{shown} http://{name}:{options.port}/", quiet=quiet)
+        print_note(f"{hint} http://{name}:{options.port}/", quiet=quiet)
         serve_forever(app, listener, options, quiet=quiet)
 
 
-def _opened(path: Path, options: ServeOptions, *, quiet: bool) -> Bundle:
-    """The bundle, its networks to be run in the fastest way known, for as many photos at once as are placed.
+def _open_bundle(path: Path, options: ServeOptions, *, quiet: bool) -> Bundle:
+    """The bundle, its networks on the fastest backend known for as many photos as run at the same time.
 
-    Before anybody is let in: photos beside it would make the measurement wrong, and it them slow.
+    Measured before any request is accepted: photos would make the measurement wrong, and it would slow them.
     """
     from nadirfix.bundle import Bundle
-    from nadirfix.cli.tune import know_fastest
+    from nadirfix.cli.tune import ensure_benchmarked
 
     if options.measure:
-        know_fastest(path, quiet=quiet)
-    return Bundle.load(path, threads=options.threads, photos=options.photos_to_come)
+        ensure_benchmarked(path, quiet=quiet)
+    return Bundle.load(path, threads=options.threads, photos=options.expected_photos)
 
 
 def _token(file: Path | None) -> str | None:
-    """The token from its file or from the environment; never from the command line, which others can read."""
+    """The token from its file or the environment; never from the command line, which other users can read."""
     if file is None:
         return os.environ.get("NADIRFIX_TOKEN") or None
     try:
@@ -105,7 +107,7 @@ def _token(file: Path | None) -> str | None:
 
 
 def _require_packages() -> None:
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise ServiceError(
             "service.not_installed",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
-from nadirfix.cli.common import Overwrite, Quiet, print_result, remark
+from nadirfix.cli.common import Overwrite, Quiet, print_note, print_result
 from nadirfix.cli.progress import progress_bar
 from nadirfix.errors import InputError
 from nadirfix.options.map import SimulateOptions
@@ -18,8 +18,8 @@ from nadirfix.types import View
 
 __all__ = ["simulate"]
 
-_USUAL = SimulateOptions()
-_RANGE = f"{_USUAL.altitude_min_m:g}:{_USUAL.altitude_max_m:g}"
+_DEFAULT = SimulateOptions()
+_RANGE = f"{_DEFAULT.altitude_min_m:g}:{_DEFAULT.altitude_max_m:g}"
 
 
 def simulate(
@@ -27,7 +27,7 @@ def simulate(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for manifest.csv and photos/.")],
     *,
     count: Annotated[
-        int | None, typer.Option(help="How many photos.", show_default=f"{_USUAL.count}")
+        int | None, typer.Option(help="How many photos.", show_default=f"{_DEFAULT.count}")
     ] = None,
     altitude: Annotated[
         str | None, typer.Option(metavar="LOW:HIGH", help="Metres above ground.", show_default=_RANGE)
@@ -36,13 +36,13 @@ def simulate(
         str | None,
         typer.Option(metavar="WxH@F|FILE", help="Size and focal length.", show_default=DEFAULT_CAMERA.spec),
     ] = None,
-    noise: Annotated[float, typer.Option(help="Noise in grey levels.")] = _USUAL.noise_levels,
-    jpeg: Annotated[int, typer.Option(help="JPEG quality, 1 to 100.")] = _USUAL.jpeg_quality,
-    tilt: Annotated[float, typer.Option(help="Most tilt in degrees.")] = _USUAL.tilt_max_deg,
+    noise: Annotated[float, typer.Option(help="Noise in grey levels.")] = _DEFAULT.noise_levels,
+    jpeg: Annotated[int, typer.Option(help="JPEG quality, 1 to 100.")] = _DEFAULT.jpeg_quality,
+    tilt: Annotated[float, typer.Option(help="Most tilt in degrees.")] = _DEFAULT.tilt_max_deg,
     views: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Exactly these views (CSV) instead of random ones.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, other photos.")] = _USUAL.seed,
+    seed: Annotated[int, typer.Option(help="Another seed, other photos.")] = _DEFAULT.seed,
     write_pose: Annotated[
         bool, typer.Option("--write-pose", help="Write where they were taken into the photos, too.")
     ] = False,
@@ -50,27 +50,27 @@ def simulate(
     quiet: Quiet = False,
 ) -> None:
     """Make photos of a map from random or given views, with the truth in a manifest."""
-    given = _given_views(views, count=count, altitude=altitude)
+    fixed_views = _given_views(views, count=count, altitude=altitude)
     options = _options(count, altitude, noise_levels=noise, jpeg_quality=jpeg, tilt_max_deg=tilt, seed=seed)
-    made_with = Camera.parse(camera) if camera else DEFAULT_CAMERA
+    photo_camera = Camera.parse(camera) if camera else DEFAULT_CAMERA
     made = _run(
         maps,
         out,
         quiet,
-        camera=made_with,
+        camera=photo_camera,
         options=options,
-        views=given,
+        views=fixed_views,
         write_pose=write_pose,
         overwrite=overwrite,
     )
     if made.partial:
         share = f"{options.valid_share:.0%}"
-        remark(f"{made.partial} photos have less than {share} of the map under them", quiet=quiet)
-    print_result({**dataclasses.asdict(made), "manifest": str(made.manifest), "camera": made_with.spec})
+        print_note(f"{made.partial} photos have less than {share} of the map under them", quiet=quiet)
+    print_result({**dataclasses.asdict(made), "manifest": str(made.manifest), "camera": photo_camera.spec})
 
 
 def _run(maps: list[Path], out: Path, quiet: bool, **settings: Any) -> Any:
-    """GDAL and OpenCV are loaded here and not with the command line."""
+    """GDAL and OpenCV are imported here, not with the command line."""
     from nadirfix.geo.geomap import GeoMap
     from nadirfix.world.photos import simulate_photos
 
@@ -97,7 +97,7 @@ def _options(count: int | None, altitude: str | None, **settings: Any) -> Simula
         settings["count"] = count
     if altitude is not None:
         settings["altitude_min_m"], settings["altitude_max_m"] = _range_m(altitude)
-    return dataclasses.replace(_USUAL, **settings)
+    return dataclasses.replace(_DEFAULT, **settings)
 
 
 def _range_m(text: str) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Long stories in stages: what is whole is kept, what tells of something older is made again."""
+"""Long work in stages: complete results are kept, and those made from older ones are made again."""
 
 from __future__ import annotations
 
@@ -10,42 +10,44 @@ from pathlib import Path
 
 from nadirfix.files import output_errors
 
-__all__ = ["Stage", "Story", "tell"]
+__all__ = ["Stage", "StageResults", "run_stages"]
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One thing to make, what it is made from, and how to see that it is whole."""
+    """One thing to make, what it is made from, and which file shows that it is complete."""
 
     name: str
     target: Path
     make: Callable[[], None]
     needs: tuple[str, ...] = ()
-    whole: Path | None = field(default=None, kw_only=True)  # appears last, where that is not the target
-    also: Path | None = field(default=None, kw_only=True)  # left behind by work that was stopped
+    complete_when: Path | None = field(
+        default=None, kw_only=True
+    )  # written last, where that is not the target
+    work_folder: Path | None = field(default=None, kw_only=True)  # left behind by work that was stopped
 
     @property
-    def done(self) -> bool:
-        """Whether it has been made to its end."""
-        return (self.whole or self.target).exists()
+    def is_done(self) -> bool:
+        """Whether it is complete."""
+        return (self.complete_when or self.target).exists()
 
 
 @dataclass(frozen=True)
-class Story:
+class StageResults:
     """What was made, and how long each stage took; None where it was there already."""
 
     made: dict[str, Path]
     seconds: dict[str, float | None]
 
 
-def tell(stages: Sequence[Stage], *, anew: bool) -> Story:
-    """Make every stage that is not whole, in order; whatever was made from an older one goes first."""
+def run_stages(stages: Sequence[Stage], *, restart: bool) -> StageResults:
+    """Make every stage that is not complete, in order; results of an older one are removed first."""
     seconds: dict[str, float | None] = {}
-    if anew:
+    if restart:
         _remove(stages)
     for stage in stages:
-        seconds[stage.name] = None if stage.done else _make(stage, stages)
-    return Story({stage.name: stage.target for stage in stages}, seconds)
+        seconds[stage.name] = None if stage.is_done else _make(stage, stages)
+    return StageResults({stage.name: stage.target for stage in stages}, seconds)
 
 
 def _make(stage: Stage, stages: Sequence[Stage]) -> float:
@@ -57,7 +59,7 @@ def _make(stage: Stage, stages: Sequence[Stage]) -> float:
 
 def _remove(stages: Sequence[Stage]) -> None:
     for stage in stages:
-        for path in (stage.target, stage.also):
+        for path in (stage.target, stage.work_folder):
             if path is not None and path.exists():
                 with output_errors(path):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nadirfix.cli.messages import remark
+from nadirfix.cli.messages import print_note
 from nadirfix.errors import MapError
 
-__all__ = ["know_fastest"]
+__all__ = ["ensure_benchmarked"]
 
 
-def know_fastest(bundle: Path, *, quiet: bool) -> None:
+def ensure_benchmarked(bundle: Path, *, quiet: bool) -> None:
     """Measure, once, how this bundle's networks run fastest on this machine; networks opened later run so."""
     from nadirfix.bundle import Bundle
-    from nadirfix.offline.tune import find_fastest, is_known
+    from nadirfix.offline.tune import is_tuned, tune_backends
     from nadirfix.runtime.backend import cache_file
 
     opened = Bundle.load(bundle)
-    if is_known(opened):
+    if is_tuned(opened):
         return
-    remark("measuring, once, which library runs this bundle's networks fastest here", quiet=quiet)
+    print_note("measuring, once, which library runs this bundle's networks fastest here", quiet=quiet)
     try:
-        find_fastest(opened)
-    except MapError as error:  # a map too small to take examples from is still one to place photos on
-        remark(f"not measured: {error}", quiet=quiet)
+        tune_backends(opened)
+    except MapError as error:  # a map too small to render examples from can still locate photos
+        print_note(f"not measured: {error}", quiet=quiet)
         return
-    if not is_known(opened):
+    if not is_tuned(opened):
         where = f"{cache_file().parent} cannot be written to; NADIRFIX_CACHE names another folder"
-        remark(f"what was measured cannot be kept, and is not used: {where}", quiet=quiet)
+        print_note(f"what was measured cannot be kept, and is not used: {where}", quiet=quiet)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from nadirfix.errors import InputError
-from nadirfix.photo_list import ManifestRow, read_manifest
+from nadirfix.photo_list import PhotoRecord, read_photo_list
 from nadirfix.types import Point
 
 __all__ = ["FORMATS", "Format", "detect_format", "read_queries"]
@@ -32,13 +32,13 @@ _EASTINGS_M, _NORTHINGS_M = (100_000.0, 900_000.0), (0.0, 10_000_000.0)
 _SOUTHERN_BANDS, _NORTHERN_BANDS = "CDEFGHJKLM", "NPQRSTUVWX"
 
 
-def read_queries(source: Path, *, kind: str = "auto", epsg: int | None = None) -> list[ManifestRow]:
+def read_queries(source: Path, *, kind: str = "auto", epsg: int | None = None) -> list[PhotoRecord]:
     """The photos of a manifest, a folder or another test set, each with the place it was taken at."""
     if kind not in FORMATS:
         raise _unknown(source, f"--format {kind}")
     known = detect_format(source) if kind == "auto" else kind
     if known == "manifest":
-        return read_manifest(source / "manifest.csv" if source.is_dir() else source)
+        return read_photo_list(source / "manifest.csv" if source.is_dir() else source)
     if known == "uav-visloc":
         return _read_visloc(source)
     read = _from_utm_name if known == "utm-names" else _from_ae_vpr_name
@@ -62,7 +62,7 @@ def detect_format(source: Path) -> str:
 
 
 def _is_utm_name(fields: Sequence[str]) -> bool:
-    return len(fields) >= 2 and _is_place(fields[0], fields[1])
+    return len(fields) >= 2 and _is_utm_position(fields[0], fields[1])
 
 
 def _is_ae_vpr_name(fields: Sequence[str]) -> bool:
@@ -73,7 +73,7 @@ def _is_ae_vpr_name(fields: Sequence[str]) -> bool:
 _FITS = {"utm-names": _is_utm_name, "ae-vpr": _is_ae_vpr_name}
 
 
-def _from_utm_name(photo: Path, epsg: int | None) -> ManifestRow:
+def _from_utm_name(photo: Path, epsg: int | None) -> PhotoRecord:
     """``@easting@northing@zone@band@lat@lon@id@tile@heading@…@``: only the first two are always there.
 
     The height such a name may carry does not say above what, so the altitude stays unknown.
@@ -85,11 +85,11 @@ def _from_utm_name(photo: Path, epsg: int | None) -> ManifestRow:
     if zone is None:
         raise _no_zone(photo)
     point = Point.from_projected(float(fields[0]), float(fields[1]), zone)
-    return ManifestRow(photo=photo, point=point, heading_deg=_heading(fields[8]))
+    return PhotoRecord(photo=photo, point=point, heading_deg=_heading(fields[8]))
 
 
-def _from_ae_vpr_name(photo: Path, epsg: int | None) -> ManifestRow:
-    """``@year@height@rotation@x@y@``: height above ground, and metres of a system that must be told."""
+def _from_ae_vpr_name(photo: Path, epsg: int | None) -> PhotoRecord:
+    """``@year@height@rotation@x@y@``: height above ground, and metres of the system given."""
     fields = _fields(photo)
     if not _is_ae_vpr_name(fields):
         raise _bad_name(photo, "name photos @year@height@rotation@x@y@.png")
@@ -99,10 +99,10 @@ def _from_ae_vpr_name(photo: Path, epsg: int | None) -> ManifestRow:
     if height_m <= 0:
         raise _bad_name(photo, "give the height above ground in metres, more than 0")
     point = Point.from_projected(x_m, y_m, epsg)
-    return ManifestRow(photo=photo, point=point, altitude_m=height_m, heading_deg=rotation_deg % 360)
+    return PhotoRecord(photo=photo, point=point, altitude_m=height_m, heading_deg=rotation_deg % 360)
 
 
-def _read_visloc(source: Path) -> list[ManifestRow]:
+def _read_visloc(source: Path) -> list[PhotoRecord]:
     """UAV-VisLoc: latitude and longitude of the frame centre; photos lie in ``drone`` beside the CSV."""
     reader = csv.DictReader(io.StringIO(_text(source)))
     if not set(reader.fieldnames or ()) >= _VISLOC:
@@ -115,16 +115,16 @@ def _read_visloc(source: Path) -> list[ManifestRow]:
     return rows
 
 
-def _visloc_row(source: Path, number: int, line: dict[str, str]) -> ManifestRow:
+def _visloc_row(source: Path, number: int, line: dict[str, str]) -> PhotoRecord:
     lon_deg, lat_deg = _number(line["lon"]), _number(line["lat"])
     if lon_deg is None or lat_deg is None:
         raise _bad_line(source, number, f"lat {line['lat']!r}, lon {line['lon']!r}", "give degrees")
-    places = [folder / (line["filename"] or "?") for folder in (source.parent / "drone", source.parent)]
-    photo = next((place for place in places if place.is_file()), None)
+    paths = [folder / (line["filename"] or "?") for folder in (source.parent / "drone", source.parent)]
+    photo = next((path for path in paths if path.is_file()), None)
     if photo is None:
-        raise _bad_line(source, number, f"{line['filename']!r}", f"put the photo into {places[0].parent}")
+        raise _bad_line(source, number, f"{line['filename']!r}", f"put the photo into {paths[0].parent}")
     heading = _heading(line.get("Phi1") or "")  # one flight of the data set comes without angles
-    return ManifestRow(photo=photo, point=Point.from_lonlat(lon_deg, lat_deg), heading_deg=heading)
+    return PhotoRecord(photo=photo, point=Point.from_lonlat(lon_deg, lat_deg), heading_deg=heading)
 
 
 def _photos(folder: Path) -> list[Path]:
@@ -155,7 +155,7 @@ def _zone_epsg(zone: str, band: str, latitude: str) -> int | None:
     return (32600 if letter in _NORTHERN_BANDS else 32700) + int(zone)
 
 
-def _is_place(easting: str, northing: str) -> bool:
+def _is_utm_position(easting: str, northing: str) -> bool:
     east_m, north_m = _number(easting), _number(northing)
     if east_m is None or north_m is None:
         return False
@@ -187,11 +187,11 @@ def _header(path: Path) -> list[str]:
     return [name.strip() for name in first]
 
 
-def _unknown(source: Path, seen: str) -> InputError:
+def _unknown(source: Path, found: str) -> InputError:
     return InputError(
         "manifest.invalid",
         "these photos are in no format that is known for certain",
-        seen=f"{source} ({seen})",
+        seen=f"{source} ({found})",
         do=f"give a manifest, or say --format {', '.join(FORMATS[1:])}",
     )
 
@@ -211,10 +211,10 @@ def _no_zone(photo: Path) -> InputError:
     )
 
 
-def _bad_line(source: Path, number: int, seen: str, do: str) -> InputError:
+def _bad_line(source: Path, number: int, found: str, do: str) -> InputError:
     return InputError(
         "manifest.invalid",
         "a line of the list cannot be used",
-        seen=f"{source}, line {number}: {seen}",
+        seen=f"{source}, line {number}: {found}",
         do=do,
     )

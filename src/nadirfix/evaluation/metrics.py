@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from nadirfix.errors import InputError
-from nadirfix.geo.angle import turn_deg
+from nadirfix.geo.angle import wrap_deg
 from nadirfix.types import Fix, Point
 
 __all__ = [
@@ -129,17 +129,17 @@ def compared(columns: Mapping[str, Sequence[QueryRecord]]) -> list[dict[str, Any
 
 def error_m(record: QueryRecord) -> float:
     """Metres between answer and truth; infinite where there is no answer."""
-    place = record.fix.position if record.fix else None
-    return record.truth.distance_m(place) if place else math.inf
+    position = record.fix.position if record.fix else None
+    return record.truth.distance_m(position) if position else math.inf
 
 
 def top1_error_m(record: QueryRecord) -> float:
-    """Metres between the nearest-looking reference and the truth; infinite where there is no answer."""
+    """Metres between the most similar reference and the truth; infinite where there is no answer."""
     return best_of_m(record, 1)
 
 
 def best_of_m(record: QueryRecord, count: int) -> float:
-    """The smallest distance from the truth among the first references; infinite where there is no answer."""
+    """The smallest distance from the truth among the first references; infinite without an answer."""
     found = record.fix.candidates if record.fix and record.answered else None
     if found is None or len(found) == 0:
         return math.inf
@@ -157,11 +157,11 @@ def heading_error_deg(record: QueryRecord) -> float | None:
     found = record.fix.heading_deg if record.fix and record.answered else None
     if found is None or record.heading_deg is None:
         return None
-    return abs(turn_deg(found - record.heading_deg))
+    return abs(wrap_deg(found - record.heading_deg))
 
 
 def as_top1(record: QueryRecord) -> QueryRecord:
-    """The record as if the nearest-looking reference were the answer, without any weighting."""
+    """The record as if the most similar reference were the answer, without any weighting."""
     fix = record.fix
     if fix is None or fix.position is None or not fix.candidates:
         return record
@@ -169,7 +169,7 @@ def as_top1(record: QueryRecord) -> QueryRecord:
 
 
 def _radius95(sized: Sequence[QueryRecord]) -> dict[str, Any]:
-    """How often the truth lies within the radius that was told, at its own level and at others."""
+    """How often the truth lies within the radius that was given, at its own level and at others."""
     radii = [(r.fix.radius95_m if r.fix else None) or 0.0 for r in sized]
     far = [error_m(r) / max(radius, 1e-9) for r, radius in zip(sized, radii, strict=True)]
     inside = {level: _percent(sum(f <= _of_95(level) for f in far), len(far)) for level in _LEVELS if far}

@@ -1,4 +1,4 @@
-"""The middle of a map's ground: where cells and references are counted from.
+"""The middle of a map's ground: where cells and references are counted from (ADR 9).
 
 It moves with the map and does not depend on the file's coordinate system, pixels or empty margins, so that
 the same ground is always cut in the same way.
@@ -17,7 +17,7 @@ __all__ = ["map_anchor"]
 
 Floats = NDArray[np.float64]
 
-#: An edge of the map is known to half of this; a finer picture of it is not looked at.
+#: An edge of the map is known to half of this; finer levels are not read.
 _MASK_GSD_M = 0.5
 #: The map is taken to be flat paper within squares of so many pixels.
 _BLOCK_PX = 512
@@ -41,14 +41,14 @@ def _blocks(texture: Texture) -> tuple[Floats, Floats, Floats]:
     wanted = math.floor(math.log2(max(_MASK_GSD_M / texture.gsd_m, 1.0)))
     level = min(wanted, texture.level_count - 1)
     width, height = texture.planes[level].size_px
-    found = [
+    blocks = [
         _block(texture, level, (left, min(left + _BLOCK_PX, width)), (top, min(top + _BLOCK_PX, height)))
         for top in range(0, height, _BLOCK_PX)
         for left in range(0, width, _BLOCK_PX)
     ]
-    col, row, total = np.array(found).T
-    there = total > 0
-    return col[there] / total[there], row[there] / total[there], total[there]
+    col, row, total = np.array(blocks).T
+    covered = total > 0
+    return col[covered] / total[covered], row[covered] / total[covered], total[covered]
 
 
 def _block(
@@ -58,9 +58,9 @@ def _block(
     _, mask = texture.planes[level].read(cols, rows)
     col, wide = _spans(cols, 2**level, texture.size_px[0])
     row, tall = _spans(rows, 2**level, texture.size_px[1])
-    there = (mask > 0).astype(np.float64)
-    by_column = (tall @ there) * wide
-    by_row = (there @ wide) * tall
+    covered = (mask > 0).astype(np.float64)
+    by_column = (tall @ covered) * wide
+    by_row = (covered @ wide) * tall
     return float(by_column @ col), float(by_row @ row), float(by_row.sum())
 
 

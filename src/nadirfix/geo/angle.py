@@ -7,17 +7,17 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["along_heading", "compass_deg", "from_heading", "turn_deg"]
+__all__ = ["along_heading", "compass_deg", "from_heading", "wrap_deg"]
 
 Floats = NDArray[np.float64]
 
 
 @overload
-def turn_deg(difference_deg: float) -> float: ...
+def wrap_deg(difference_deg: float) -> float: ...
 @overload
-def turn_deg(difference_deg: Floats) -> Floats: ...
-def turn_deg(difference_deg: float | Floats) -> float | Floats:
-    """A difference of headings the short way round: from −180 up to, not including, 180 degrees."""
+def wrap_deg(difference_deg: Floats) -> Floats: ...
+def wrap_deg(difference_deg: float | Floats) -> float | Floats:
+    """A difference of headings wrapped to −180 up to, not including, 180 degrees."""
     return (difference_deg + 180.0) % 360.0 - 180.0
 
 
@@ -28,11 +28,11 @@ def compass_deg(angle_deg: float) -> float:
 
 
 def along_heading(east_m: Floats, north_m: Floats, heading_deg: float) -> tuple[Floats, Floats]:
-    """Metres to the right of and ahead of one who looks along a heading."""
+    """Metres to the right of and ahead along a heading."""
     cos, sin = np.cos(np.radians(heading_deg)), np.sin(np.radians(heading_deg))
     return east_m * cos - north_m * sin, east_m * sin + north_m * cos
 
 
 def from_heading(right_m: Floats, ahead_m: Floats, heading_deg: float) -> tuple[Floats, Floats]:
-    """Metres east and north, from metres to the right of and ahead of one who looks along a heading."""
+    """Metres east and north, from metres to the right of and ahead along a heading."""
     return along_heading(right_m, ahead_m, -heading_deg)

@@ -1,4 +1,4 @@
-"""From whatever bands a map file has to plain RGB bytes."""
+"""Converting whatever bands a map file has to RGB bytes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _rgb_bands(dataset: Any) -> list[int]:
 
 
 def _stretch(dataset: Any, chosen: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The range of each band that becomes 0-255, from a coarse look at the whole picture."""
+    """The range of each band that becomes 0-255, from a coarse overview of the whole picture."""
     shape = min(dataset.height, _STRETCH_PIXELS), min(dataset.width, _STRETCH_PIXELS)
     valid = dataset.dataset_mask(out_shape=shape) > 127
     limits = []

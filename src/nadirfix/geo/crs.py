@@ -1,6 +1,6 @@
-"""Coordinate systems: from a map's own coordinates to UTM metres and back.
+"""Coordinate systems: from a map's own coordinates to UTM metres and back (ADR 2).
 
-Everything here is PROJ's work; this module only asks it in one way, east before north.
+Everything here is PROJ's work; this module only fixes the axis order: east before north.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["plane_crs", "transform", "working_epsg"]
 Floats = NDArray[np.float64]
 
 
-def plane_crs(wkt: str, *, seen: str) -> str:
+def plane_crs(wkt: str, *, path: str) -> str:
     """The horizontal part of a coordinate system as WKT; local engineering systems are refused."""
     import pyproj
 
@@ -34,7 +34,7 @@ def plane_crs(wkt: str, *, seen: str) -> str:
         raise MapError(
             "map.no_crs",
             "the map's coordinate system is not tied to the earth",
-            seen=f"{seen}: {wkt[:80] or 'none'}",
+            seen=f"{path}: {wkt[:80] or 'none'}",
             do="assign one, for example with gdal_edit.py -a_srs EPSG:32633 MAP",
         )
     return str(crs.to_2d().to_wkt())
@@ -48,7 +48,7 @@ def transform(wkt_from: str, wkt_to: str, x: Floats, y: Floats) -> tuple[Floats,
     return out_x, out_y
 
 
-def working_epsg(wkt: str, x: float, y: float, *, seen: str) -> int:
+def working_epsg(wkt: str, x: float, y: float, *, path: str) -> int:
     """The UTM zone of a place given in any system; beyond 84° N and 80° S there is none."""
     lon_deg, lat_deg = transform(wkt, "EPSG:4326", np.array([x]), np.array([y]))
     lon_deg = (lon_deg + 180.0) % 360.0 - 180.0  # maps across the date line count on past 180
@@ -58,7 +58,7 @@ def working_epsg(wkt: str, x: float, y: float, *, seen: str) -> int:
         raise MapError(
             "map.outside_utm",
             "the map's centre lies outside the UTM zones",
-            seen=f"{seen}: longitude {lon_deg[0]:.4f}, latitude {lat_deg[0]:.4f}",
+            seen=f"{path}: longitude {lon_deg[0]:.4f}, latitude {lat_deg[0]:.4f}",
             do="check the map's coordinate system; places beyond 84° N and 80° S are not supported",
         ) from error
 

@@ -25,14 +25,14 @@ Bounds = tuple[float, float, float, float]
 
 
 class GeoMap:
-    """A map on disk that shows what a camera above it would see."""
+    """A map on disk that renders what a camera above it would see."""
 
     def __init__(self, rasters: Sequence[Raster], *, options: RenderOptions) -> None:
         self.rasters, self.options = tuple(rasters), options
         self.epsg = _working_zone(self.rasters)
         self._bounds = [_bounds(r, self.epsg) for r in self.rasters]
         self._sources = [
-            _Placed(r, _gsd_m(r, b, self.epsg)) for r, b in zip(self.rasters, self._bounds, strict=True)
+            _Source(r, _gsd_m(r, b, self.epsg)) for r, b in zip(self.rasters, self._bounds, strict=True)
         ]
         self.gsd_m = min(source.gsd_m for source in self._sources)
 
@@ -86,13 +86,13 @@ class GeoMap:
         """The picture a camera at this view takes, as (width, height) pixels; the camera's own by default."""
         size = size or (camera.width_px, camera.height_px)
         pieces = (render(source, view, camera, size, options=self.options) for source in self._sources)
-        shown = next(pieces)
-        while shown.valid_share < 1.0 and (piece := next(pieces, None)) is not None:
-            shown = _beneath(shown, piece)
-        return shown
+        rendered = next(pieces)
+        while rendered.valid_share < 1.0 and (piece := next(pieces, None)) is not None:
+            rendered = _filled_from(rendered, piece)
+        return rendered
 
 
-class _Placed:
+class _Source:
     """A raster with its ground sampling distance: a source of pictures."""
 
     def __init__(self, raster: Raster, gsd_m: float) -> None:
@@ -100,7 +100,7 @@ class _Placed:
         self.pixel_from_ground, self.read = raster.pixel_from_ground, raster.read
 
 
-def _beneath(top: Rendered, below: Rendered) -> Rendered:
+def _filled_from(top: Rendered, below: Rendered) -> Rendered:
     """One picture filled from another where it has no map."""
     hole = (top.valid == 0)[..., None]
     valid = np.maximum(top.valid, below.valid)
@@ -111,10 +111,10 @@ def _beneath(top: Rendered, below: Rendered) -> Rendered:
 def _working_zone(rasters: Sequence[Raster]) -> int:
     """The UTM zone of the middle of all files together."""
     first = rasters[0]
-    zone = working_epsg(first.wkt, *first.center(), seen=first.path)
+    zone = working_epsg(first.wkt, *first.center(), path=first.path)
     west, south, east, north = zip(*(_bounds(r, zone) for r in rasters), strict=True)
     middle = (min(west) + max(east)) / 2, (min(south) + max(north)) / 2
-    return working_epsg(f"EPSG:{zone}", *middle, seen=first.path) if len(rasters) > 1 else zone
+    return working_epsg(f"EPSG:{zone}", *middle, path=first.path) if len(rasters) > 1 else zone
 
 
 def _bounds(raster: Raster, epsg: int) -> Bounds:

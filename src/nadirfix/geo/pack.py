@@ -33,8 +33,8 @@ Bytes = NDArray[np.uint8]
 _STRIP_LEVELS = 3
 
 
-class _Sheet(Protocol):
-    """Pixels on one grid, read by rows, and where they lie."""
+class _PixelGrid(Protocol):
+    """The pixels to be packed, on one grid: read by rows, with their georeference."""
 
     size_px: tuple[int, int]
     place: Polynomial
@@ -52,24 +52,24 @@ def pack_texture(
     progress: Progress = quiet,
 ) -> Texture:
     """Write the map, or the part of it within these bounds (UTM metres), as a texture file."""
-    sheet = _sheet(geomap, part)
+    grid = _pixel_grid(geomap, part)
     options = options or TextureOptions()
     with atomic_file(path) as scratch, TileWriter(scratch, options=options) as writer:
-        sizes = _write_levels(sheet, writer, options.tile_px, progress)
-        writer.finish(sizes, {"place": sheet.place.to_dict(), "epsg": geomap.epsg})
+        sizes = _write_levels(grid, writer, options.tile_px, progress)
+        writer.finish(sizes, {"place": grid.place.to_dict(), "epsg": geomap.epsg})
     return Texture.load(path)
 
 
 def _write_levels(
-    sheet: _Sheet, writer: TileWriter, tile_px: int, progress: Progress
+    grid: _PixelGrid, writer: TileWriter, tile_px: int, progress: Progress
 ) -> list[tuple[int, int]]:
     """All levels of the pyramid, the fine ones strip by strip; returns their sizes."""
-    width, height = sheet.size_px
+    width, height = grid.size_px
     strip, spare = tile_px * 2**_STRIP_LEVELS, REACH_PX * 2**_STRIP_LEVELS
     left = []
     for top in range(0, height, strip):
         first, bottom = max(0, top - spare), min(top + strip, height)
-        piece = sheet.rows(first, min(height, bottom + spare))
+        piece = grid.rows(first, min(height, bottom + spare))
         for level in range(_STRIP_LEVELS):
             writer.add(level, top >> level, *_cut(piece, top - first, bottom - first, level))
             piece = halve(*piece)
@@ -103,7 +103,7 @@ def _halved(size: int, times: int) -> int:
     return size
 
 
-def _sheet(geomap: GeoMap, part: Bounds | None) -> _Sheet:
+def _pixel_grid(geomap: GeoMap, part: Bounds | None) -> _PixelGrid:
     if len(geomap.rasters) == 1:
         return _OwnPixels(geomap.rasters[0], geomap.epsg, part)
     return _UtmGrid(geomap, part or geomap.bounds)
@@ -144,8 +144,8 @@ class _UtmGrid:
         east = self._corner[0] + width / 2 * self._gsd_m
         north = self._corner[1] - (top + height / 2) * self._gsd_m
         view = View(Point(east, north, self._map.epsg), self._gsd_m * focal_px)
-        shown = self._map.render(view, Camera(width, height, focal_px, focal_px))
-        return shown.pixels, shown.valid
+        rendered = self._map.render(view, Camera(width, height, focal_px, focal_px))
+        return rendered.pixels, rendered.valid
 
 
 def _window(raster: Raster, epsg: int, part: Bounds | None) -> tuple[tuple[int, int], tuple[int, int]]:

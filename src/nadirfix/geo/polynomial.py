@@ -1,4 +1,4 @@
-"""Where a map's pixels lie: a polynomial from metres to columns and rows."""
+"""Where a map's pixels lie: a polynomial from metres to columns and rows (ADR 8)."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ class Polynomial:
         span = float(max(np.ptp(east), np.ptp(north))) / 2
         terms = _terms((east - origin[0]) / span, (north - origin[1]) / span, degree)
         target = np.column_stack([pixel[0].ravel(), pixel[1].ravel()])
-        found = np.linalg.lstsq(terms.reshape(len(terms), -1).T, target, rcond=None)[0]
-        return cls(origin, span, degree, np.asarray(found, np.float64), size_px)
+        coefficients = np.linalg.lstsq(terms.reshape(len(terms), -1).T, target, rcond=None)[0]
+        return cls(origin, span, degree, np.asarray(coefficients, np.float64), size_px)
 
     @classmethod
     def best(cls, ground_m: Pair, pixel: Pair, *, size_px: tuple[int, int]) -> Polynomial:
         """The polynomial of lowest degree that agrees with the pairs to a hundredth of a pixel."""
         for degree in range(1, _MAX_DEGREE + 1):
-            found = cls.fit(ground_m, pixel, degree=degree, size_px=size_px)
-            col, row = found(*ground_m)
+            polynomial = cls.fit(ground_m, pixel, degree=degree, size_px=size_px)
+            col, row = polynomial(*ground_m)
             if np.hypot(col - pixel[0], row - pixel[1]).max() < _TOLERANCE_PX:
                 break
-        return found
+        return polynomial
 
     def scale(self) -> float:
         """Pixels per metre in the middle of the map."""

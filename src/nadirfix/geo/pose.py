@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 class Poses(NamedTuple):
-    """How cameras hang above their frame centres, one array for each number of a view."""
+    """How cameras are placed above their frame centres, one array for each number of a view."""
 
     altitude_m: Floats
     heading_deg: Floats
@@ -33,7 +33,7 @@ def ground_from_pixel(view: View, camera: Camera, size: tuple[int, int]) -> Floa
 
 def ground_from_pixels(poses: Poses, camera: Camera, size: tuple[int, int]) -> Floats:
     """The homographies of many cameras, one after the other."""
-    rays = _lean(poses) @ _axes(poses) @ _ray_from_pixel(camera, size)
+    rays = _tilt_rotations(poses) @ _axes(poses) @ _ray_from_pixel(camera, size)
     slope = poses.altitude_m * np.tan(np.radians(poses.tilt_deg))
     toward = np.radians(poses.tilt_toward_deg)
     centre = slope[:, None] * np.stack([np.sin(toward), np.cos(toward)], axis=1)
@@ -54,8 +54,8 @@ def _axes(poses: Poses) -> Floats:
     return np.stack([cos, -sin, zero, -sin, -cos, zero, zero, zero, zero - 1], axis=1).reshape(-1, 3, 3)
 
 
-def _lean(poses: Poses) -> Floats:
-    """Rotations that lean straight down towards a compass direction."""
+def _tilt_rotations(poses: Poses) -> Floats:
+    """Rotations that tilt straight down towards a compass direction."""
     angle, toward = np.radians(poses.tilt_deg), np.radians(poses.tilt_toward_deg)
     x, y, zero = np.cos(toward), -np.sin(toward), np.zeros(len(angle))
     cross = np.stack([zero, zero, y, zero, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
@@ -65,11 +65,11 @@ def _lean(poses: Poses) -> Floats:
 
 def _ray_from_pixel(camera: Camera, size: tuple[int, int]) -> Floats:
     """From output pixels to directions (right, down, into the picture); a squeezed frame is unsqueezed."""
-    seen = camera.resized(*size)
+    resized = camera.resized(*size)
     return np.array(
         [
-            [1 / seen.fx_px, 0.0, -size[0] / 2 / seen.fx_px],
-            [0.0, 1 / seen.fy_px, -size[1] / 2 / seen.fy_px],
+            [1 / resized.fx_px, 0.0, -size[0] / 2 / resized.fx_px],
+            [0.0, 1 / resized.fy_px, -size[1] / 2 / resized.fy_px],
             [0.0, 0.0, 1.0],
         ]
     )

@@ -1,4 +1,4 @@
-"""Half as fine: from one level of a pyramid to the next.
+"""Image pyramids: from one level to the next coarser one.
 
 A plain mean of 2 × 2 pixels lets fine rows and tiles come back as ghosts a few levels up; six taps per axis
 keep what the next level can show and drop the rest, over valid pixels only.

@@ -42,7 +42,7 @@ class Raster:
             dataset = self._dataset(0)
             self.width, self.height = dataset.width, dataset.height
             self.affine = _affine(dataset, path)
-            self.wkt = plane_crs(dataset.crs.to_wkt() if dataset.crs else "", seen=path)
+            self.wkt = plane_crs(dataset.crs.to_wkt() if dataset.crs else "", path=path)
             self._degrees = bool(dataset.crs.is_geographic)
             self._scales = [(1.0, 1.0), *self._overview_scales(dataset)]
             self._holes = any("all_valid" not in {f.name for f in flags} for flags in dataset.mask_flag_enums)
@@ -119,8 +119,8 @@ class Raster:
         for top in range(rows[0], rows[1], strip):
             first, last = max(rows[0], top - spare), min(rows[1], top + strip + spare)
             pixels, mask = halve_times(*self._read_full(dataset, cols, (first, last)), times)
-            kept = slice((top - first) // block, -(-(min(top + strip, rows[1]) - first) // block))
-            parts.append((pixels[kept], mask[kept]))
+            inner = slice((top - first) // block, -(-(min(top + strip, rows[1]) - first) // block))
+            parts.append((pixels[inner], mask[inner]))
         return np.concatenate([p for p, _ in parts]), np.concatenate([m for _, m in parts])
 
     def _read_full(self, dataset: Any, cols: tuple[int, int], rows: tuple[int, int]) -> tuple[Bytes, Bytes]:
@@ -205,14 +205,14 @@ def _open(path: str, overview: int) -> Any:
 
 
 def _check_file(path: str) -> None:
-    """What is plainly wrong with a path is said before GDAL is asked; GDAL's own names pass."""
+    """What is plainly wrong with a path is reported before GDAL opens it; GDAL's own names pass."""
     file = Path(path)
     if file.is_dir() and not any(file.iterdir()):
         raise _unreadable(path, "an empty folder")
     if file.is_file() and file.stat().st_size == 0:
         raise _empty(path, "0 bytes")
-    looks_like_file = "://" not in path and ":" not in path[2:] and not path.lstrip().startswith("<")
-    if looks_like_file and not path.startswith("/vsi") and not file.exists():
+    is_plain_path = "://" not in path and ":" not in path[2:] and not path.lstrip().startswith("<")
+    if is_plain_path and not path.startswith("/vsi") and not file.exists():
         raise MapError("map.missing", "there is no such map", seen=path, do="check the path of the map file")
 
 

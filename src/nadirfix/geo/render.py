@@ -1,8 +1,8 @@
-"""What a nadir camera sees of a map: one definition of resampling for maps and textures alike.
+"""Rendering nadir views of a map: one definition of resampling for maps and textures alike (ADR 7).
 
 A source is a pyramid of pictures. The level is chosen by the ratio of the output's ground sampling distance
 to the map's; the picture is then evaluated bilinearly on a grid a few times finer than the output and
-gathered by a Gaussian. So what is left of fine detail depends on the output alone, not on the level.
+averaged by a Gaussian. So what is left of fine detail depends on the output alone, not on the level.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = [
     "Rendered",
     "Source",
     "Window",
+    "downsampling_kernel",
     "filled",
-    "gather_weights",
     "pyramid_level",
     "render",
     "supersample",
@@ -90,8 +90,8 @@ def pyramid_level(ratio: float, level_count: int, options: RenderOptions) -> int
     return min(max(wanted, 0), level_count - 1)
 
 
-def gather_weights(options: RenderOptions) -> NDArray[np.float32]:
-    """The Gaussian that gathers sub-samples into a pixel, centred on the pixel's middle."""
+def downsampling_kernel(options: RenderOptions) -> NDArray[np.float32]:
+    """The Gaussian that averages sub-samples into a pixel, centred on the pixel's middle."""
     reach = options.supersample
     spread = options.kernel_sigma_px * options.supersample
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / spread) ** 2)
@@ -108,10 +108,10 @@ def render(
     ratio = math.sqrt(footprint[0] / width * footprint[1] / height) / source.gsd_m
     finer = supersample(ratio, options)
     level = pyramid_level(ratio, source.level_count, options)
-    place = _Placer(source, view, ground, size, options)
+    mapping = _SourceMapping(source, view, ground, size, options)
     pixels, cover = np.zeros((height, width, 3), np.uint8), np.zeros((height, width), np.float32)
     for rows in _bands(width, height, finer):
-        band = _render_band(source, level, place, rows, finer=finer, options=options)
+        band = _render_band(source, level, mapping, rows, finer=finer, options=options)
         if band is not None:
             pixels[rows], cover[rows] = band
     valid = np.where(cover >= 0.5, np.uint8(255), np.uint8(0))
@@ -121,15 +121,15 @@ def render(
     return Rendered(pixels, valid, share)
 
 
-def filled(shown: Rendered) -> Bytes:
-    """The picture, with the mean colour where there is no map: as in training, no black edge tells tales."""
-    if shown.valid_share == 1:
-        return shown.pixels
-    mean = np.rint(cv2.mean(shown.pixels, mask=shown.valid)[:3]).astype(np.uint8)
-    return np.where(shown.valid[..., None] > 0, shown.pixels, mean)
+def filled(rendered: Rendered) -> Bytes:
+    """The picture with the mean colour where there is no map, as in training: no black edges."""
+    if rendered.valid_share == 1:
+        return rendered.pixels
+    mean = np.rint(cv2.mean(rendered.pixels, mask=rendered.valid)[:3]).astype(np.uint8)
+    return np.where(rendered.valid[..., None] > 0, rendered.pixels, mean)
 
 
-class _Placer:
+class _SourceMapping:
     """Source positions of output positions: an exact homography plus a small smooth remainder.
 
     The remainder (curvature of the map's projection over the footprint) is evaluated on a lattice and
@@ -158,7 +158,7 @@ class _Placer:
         self.source_from_pixel = np.vstack([affine.T, [0.0, 0.0, 1.0]]) @ self.ground
 
     def extent(self, rows: slice) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Source columns and rows that some rows of the picture look at, with a little to spare."""
+        """Source columns and rows that some rows of the picture need, with a little to spare."""
         u = np.array([-1.0, self.size[0] + 1.0] * 2)
         v = np.repeat([rows.start - 1.0, rows.stop + 1.0], 2)
         col, row = project(self.source_from_pixel, u, v)
@@ -168,29 +168,29 @@ class _Placer:
     def remainder(self, u: Floats, v: Floats) -> tuple[Floats, Floats]:
         """What the homography leaves out, on the grid of output columns ``u`` and rows ``v``."""
         across, down = (
-            _hats(u / self.size[0], self.rest.shape[2]),
-            _hats(v / self.size[1], self.rest.shape[1]),
+            _linear_weights(u / self.size[0], self.rest.shape[2]),
+            _linear_weights(v / self.size[1], self.rest.shape[1]),
         )
         return down @ self.rest[0] @ across.T, down @ self.rest[1] @ across.T
 
 
 def _render_band(
-    source: Source, level: int, place: _Placer, rows: slice, *, finer: int, options: RenderOptions
+    source: Source, level: int, mapping: _SourceMapping, rows: slice, *, finer: int, options: RenderOptions
 ) -> tuple[Bytes, NDArray[np.float32]] | None:
     """Some rows of the picture, and how much of each pixel the map covers."""
-    window = source.read(level, *place.extent(rows)) if place.visible else None
+    window = source.read(level, *mapping.extent(rows)) if mapping.visible else None
     if window is None:
         return None
-    reach = finer - 1  # gathering looks this many sub-samples past the pixel's own
-    u = (np.arange(-reach, place.size[0] * finer + reach) + 0.5) / finer
+    reach = finer - 1  # the kernel reaches this many sub-samples past the pixel's own
+    u = (np.arange(-reach, mapping.size[0] * finer + reach) + 0.5) / finer
     v = (np.arange(rows.start * finer - reach, rows.stop * finer + reach) + 0.5) / finer
-    return _gather(_sample(window, place, u, v), finer, options)
+    return _gather(_sample(window, mapping, u, v), finer, options)
 
 
-def _sample(window: Window, place: _Placer, u: Floats, v: Floats) -> Layer:
+def _sample(window: Window, mapping: _SourceMapping, u: Floats, v: Floats) -> Layer:
     """Bilinear samples of light; with cover as a fourth channel unless all is on the map."""
-    warp = _warp(window, place, u, v)
-    if window.mask.all() and _within(window, place, u, v):
+    warp = _warp(window, mapping, u, v)
+    if window.mask.all() and _within(window, mapping, u, v):
         return warp(window.pixels)
     cover = np.where(window.mask > 0, np.uint8(255), np.uint8(0))
     light = cv2.bitwise_and(window.pixels, window.pixels, mask=cover)
@@ -199,16 +199,16 @@ def _sample(window: Window, place: _Placer, u: Floats, v: Floats) -> Layer:
     return warp(both)
 
 
-def _warp(window: Window, place: _Placer, u: Floats, v: Floats) -> Callable[[Layer], Layer]:
+def _warp(window: Window, mapping: _SourceMapping, u: Floats, v: Floats) -> Callable[[Layer], Layer]:
     """How to take bilinear samples of a window's layers; beyond the window there is nothing."""
-    from_pixel = _window_from_source(window) @ place.source_from_pixel
-    if place.curvature < 1e-3:
+    from_pixel = _window_from_source(window) @ mapping.source_from_pixel
+    if mapping.curvature < 1e-3:
         step = u[1] - u[0]
         from_sub = from_pixel @ np.array([[step, 0, u[0]], [0, step, v[0]], [0, 0, 1]])
         flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
         return lambda layer: cv2.warpPerspective(layer, from_sub, (len(u), len(v)), flags=flags)
     x, y = project(from_pixel, u[None, :], v[:, None])
-    more_x, more_y = place.remainder(u, v)
+    more_x, more_y = mapping.remainder(u, v)
     x = (x + more_x / window.col_step).astype(np.float32)
     y = (y + more_y / window.row_step).astype(np.float32)
     return lambda layer: cv2.remap(layer, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
@@ -225,11 +225,11 @@ def _window_from_source(window: Window) -> Floats:
     )
 
 
-def _within(window: Window, place: _Placer, u: Floats, v: Floats) -> bool:
+def _within(window: Window, mapping: _SourceMapping, u: Floats, v: Floats) -> bool:
     """Whether every sample lies between pixel centres of the window."""
     corners = np.array([u[0], u[-1]] * 2), np.repeat([v[0], v[-1]], 2)
-    x, y = project(_window_from_source(window) @ place.source_from_pixel, *corners)
-    spare = place.curvature / min(window.col_step, window.row_step)
+    x, y = project(_window_from_source(window) @ mapping.source_from_pixel, *corners)
+    spare = mapping.curvature / min(window.col_step, window.row_step)
     height, width = window.mask.shape
     inside_x = x.min() - spare >= 0 and x.max() + spare <= width - 1
     return bool(inside_x and y.min() - spare >= 0 and y.max() + spare <= height - 1)
@@ -250,7 +250,7 @@ def _gather(samples: Layer, finer: int, options: RenderOptions) -> tuple[Bytes, 
 
 
 def _gather_layer(layer: Layer, finer: int, options: RenderOptions) -> Layer:
-    weights, reach = gather_weights(options), finer - 1
+    weights, reach = downsampling_kernel(options), finer - 1
     smooth = cv2.sepFilter2D(layer, -1, weights, weights, borderType=cv2.BORDER_REFLECT_101)
     first = reach + finer // 2
     stop = (layer.shape[0] - reach, layer.shape[1] - reach)
@@ -263,7 +263,7 @@ def _bands(width: int, height: int, finer: int) -> Iterator[slice]:
         yield slice(start, min(start + rows, height))
 
 
-def _hats(position: Floats, knots: int) -> Floats:
+def _linear_weights(position: Floats, knots: int) -> Floats:
     """Weights of linear interpolation between equally spaced knots on [0, 1]; goes on straight beyond."""
     at = np.clip(np.floor(position * (knots - 1)), 0, knots - 2).astype(int)
     part = position * (knots - 1) - at

@@ -1,4 +1,4 @@
-"""Cutting a row of positions into parts of one length."""
+"""Dividing an axis into spans of equal length."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from nadirfix.files import atomic_file
 from nadirfix.geo.polynomial import Polynomial
 from nadirfix.geo.pyramid import halve
 from nadirfix.geo.render import Rendered, Window, render
-from nadirfix.geo.tiles import KEPT_TILES, ArrayPlane, Plane, TileWriter, read_tiles
+from nadirfix.geo.tiles import CACHED_TILES, ArrayPlane, Plane, TileWriter, read_tiles
 from nadirfix.options.map import RenderOptions, TextureOptions
 from nadirfix.types import Point, View
 
@@ -53,8 +53,8 @@ class Texture:
         return cls(_pyramid(pixels, cover), place, epsg)
 
     @classmethod
-    def load(cls, path: Path | str, *, kept_tiles: int = KEPT_TILES) -> Texture:
-        """Open a texture file; tiles are read when they are looked at, and the last ones are kept."""
+    def load(cls, path: Path | str, *, kept_tiles: int = CACHED_TILES) -> Texture:
+        """Open a texture file; tiles are read when they are needed, and the last ones are cached."""
         planes, header = read_tiles(Path(path), kept_tiles=kept_tiles)
         return cls(planes, Polynomial.from_dict(header["place"]), int(header["epsg"]))
 
@@ -130,7 +130,7 @@ def _span(limits: tuple[float, float], step: int, size: int) -> tuple[int, int]:
 
 
 def _pyramid(pixels: Bytes, mask: Bytes) -> list[Plane]:
-    """Levels until one is small enough to be looked at whole."""
+    """Levels until one is small enough to be read whole."""
     levels: list[Plane] = [ArrayPlane(pixels, mask)]
     while max(pixels.shape[:2]) > SMALLEST_LEVEL_PX:
         pixels, mask = halve(pixels, mask)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from nadirfix.errors import MapError
 from nadirfix.options.map import TextureOptions
 
-__all__ = ["KEPT_TILES", "Archive", "ArrayPlane", "Plane", "TileWriter", "TiledPlane", "read_tiles"]
+__all__ = ["CACHED_TILES", "Archive", "ArrayPlane", "Plane", "TileWriter", "TiledPlane", "read_tiles"]
 
 Bytes = NDArray[np.uint8]
 Span = tuple[int, int]
@@ -27,8 +27,8 @@ _FORMAT = 1
 _HEADER = "texture.json"
 _SAME_DATE = (1980, 1, 1, 0, 0, 0)  # the same texture must give the same bytes
 
-#: Decoded tiles kept for the next look, over all levels of one file (48 MB at 512 px).
-KEPT_TILES = 48
+#: Decoded tiles that are cached, over all levels of one file (48 MB at 512 px).
+CACHED_TILES = 48
 
 
 class Plane(Protocol):
@@ -77,10 +77,10 @@ class TiledPlane:
 
 
 class Archive:
-    """A texture file and the tiles last looked at; safe to use from several threads."""
+    """A texture file and a cache of its last tiles; safe to use from several threads."""
 
-    def __init__(self, path: Path, *, kept_tiles: int = KEPT_TILES) -> None:
-        self.path, self._most = path, kept_tiles
+    def __init__(self, path: Path, *, kept_tiles: int = CACHED_TILES) -> None:
+        self.path, self._capacity = path, kept_tiles
         try:
             self._zip = zipfile.ZipFile(path)
             self.header: dict[str, Any] = json.loads(self._zip.read(_HEADER))
@@ -89,7 +89,7 @@ class Archive:
         if self.header.get("format") != _FORMAT:
             raise _unreadable(path, f"format {self.header.get('format')} where {_FORMAT} was expected")
         self._names = set(self._zip.namelist())
-        self._kept: OrderedDict[str, tuple[Bytes, Bytes]] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[Bytes, Bytes]] = OrderedDict()
         self._lock = threading.Lock()
 
     def tile(self, level: int, y: int, x: int) -> tuple[Bytes, Bytes] | None:
@@ -98,13 +98,13 @@ class Archive:
         if name not in self._names:
             return None
         with self._lock:
-            known = self._kept.get(name)
-        tile = known or self._decode(name)  # not under the lock: other threads decode theirs meanwhile
+            cached = self._cache.get(name)
+        tile = cached or self._decode(name)  # not under the lock: other threads decode theirs meanwhile
         with self._lock:
-            self._kept[name] = tile
-            self._kept.move_to_end(name)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            self._cache[name] = tile
+            self._cache.move_to_end(name)
+            while len(self._cache) > self._capacity:
+                self._cache.popitem(last=False)
         return tile
 
     def _decode(self, name: str) -> tuple[Bytes, Bytes]:
@@ -134,10 +134,10 @@ def _rgb(data: bytes) -> Bytes | None:
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
         return None if pixels is None else np.ascontiguousarray(pixels[..., ::-1])
     try:
-        found: Bytes = simplejpeg.decode_jpeg(data, "RGB")
+        decoded: Bytes = simplejpeg.decode_jpeg(data, "RGB")
     except ValueError:
         return None
-    return found
+    return decoded
 
 
 def _grey(data: bytes) -> Bytes | None:
@@ -145,7 +145,7 @@ def _grey(data: bytes) -> Bytes | None:
     return None if pixels is None else np.asarray(pixels, np.uint8)
 
 
-def read_tiles(path: Path, *, kept_tiles: int = KEPT_TILES) -> tuple[list[Plane], dict[str, Any]]:
+def read_tiles(path: Path, *, kept_tiles: int = CACHED_TILES) -> tuple[list[Plane], dict[str, Any]]:
     """The levels of a texture file, and its header."""
     archive = Archive(path, kept_tiles=kept_tiles)
     tile_px = int(archive.header["tile_px"])
@@ -163,7 +163,7 @@ class TileWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let go of the file; on a full disk that fails once more, and once is enough to hear of it."""
+        """Let go of the file; on a full disk that fails again, and one error is enough."""
         with suppress(OSError):
             self._zip.close()
 

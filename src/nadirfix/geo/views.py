@@ -1,4 +1,4 @@
-"""Many views at once: where each camera hangs, as parallel arrays."""
+"""Many views at once: where each camera is, as parallel arrays."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Crop to the canonical scale: the middle of the photo, as if it had been taken from the canonical altitude.
 
-Everything is said in ground metres: the photo's ground sampling distance and the canonical footprint.
+Everything is computed in ground metres: the photo's ground sampling distance and the canonical footprint.
 Altitude and focal length enter only through them, so that no ratio can be counted twice. The window is cut
-first and resampled after; the enlarged picture is never made, not even where the crop is to be as if it were.
+first and resampled after; the enlarged picture is never made, not even where the crop is to be as if it were
+(ADR 4).
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from numpy.typing import NDArray
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.enlarge import enlarged_then_averaged
-from nadirfix.image.resampling import Picture, Pixels, mean_colours, mean_shares, summed, whole
+from nadirfix.image.resampling import (
+    Picture,
+    Pixels,
+    apply_weights,
+    area_weights,
+    area_weights_rgb,
+    pixel_span,
+)
 from nadirfix.options.recipe import Enlarge
 
 __all__ = [
@@ -24,13 +32,13 @@ __all__ = [
     "Crop",
     "Picture",
     "Pixels",
-    "Sheet",
+    "ScaledPhoto",
     "canonical_crop",
-    "canonical_sheet",
     "crop_window_px",
     "network_frame",
     "photo_gsd_m",
     "resample",
+    "scaled_photo",
 ]
 
 Floats = NDArray[np.float64]
@@ -38,13 +46,13 @@ Pair = tuple[float, float]
 
 #: Windows this much wider than the frame, relative to it, are rounding and not a photo from too low.
 _SLACK = 1e-9
-#: A sheet is at most so many crops wide and high; a photo from so high loses its edges, not the memory.
+#: A scaled photo is at most so many crops wide and high; from higher up it loses its edges, to save memory.
 _MOST_CROPS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """What references show: the ground under the nominal camera at the canonical altitude."""
+    """What references cover: the ground under the nominal camera at the canonical altitude."""
 
     camera: Camera
     altitude_m: float
@@ -65,25 +73,25 @@ class Crop:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sheet:
-    """A whole photo at the references' scale, and how many of its own pixels make one of the sheet's."""
+class ScaledPhoto:
+    """A whole photo at the references' scale, and how many of its own pixels make one scaled pixel."""
 
     pixels: Picture
     step_px: Pair
     crop_px: tuple[int, int]
 
     def crops(self, per_side: int) -> tuple[Picture, Floats]:
-        """Crops spread evenly over the sheet, and their middles right of and above its own, in photo pixels.
+        """Crops spread evenly over it, and their centres right of and above its own, in photo pixels.
 
         At most so many per side; fewer where they would overlap by more than half.
         """
         across, down = (self._first_px(axis, per_side) for axis in (0, 1))
         corners = [(x, y) for y in down for x in across]
         width, height = self.crop_px
-        taken = [self.pixels[y : y + height, x : x + width] for x, y in corners]
+        crops = [self.pixels[y : y + height, x : x + width] for x, y in corners]
         rows, columns = self.pixels.shape[:2]
         middle = np.array(corners) + np.array(self.crop_px) / 2 - np.array([columns, rows]) / 2
-        return np.stack(taken), np.asarray(middle * np.array(self.step_px) * [1, -1], np.float64)
+        return np.stack(crops), np.asarray(middle * np.array(self.step_px) * [1, -1], np.float64)
 
     def _first_px(self, axis: int, per_side: int) -> list[int]:
         room = self.pixels.shape[1 - axis] - self.crop_px[axis]
@@ -92,9 +100,9 @@ class Sheet:
 
 
 def photo_gsd_m(network_altitude_m: float, *, nominal: Camera, photo: Camera) -> float:
-    """Ground metres per pixel of the photo, from the altitude the network named for the nominal camera.
+    """Ground metres per pixel of the photo, from the altitude the network estimated for the nominal camera.
 
-    The network sees the photo at the nominal width, whatever lens took it: it can tell gsd, not altitude.
+    The network gets the photo at the nominal width, whatever lens took it: it estimates gsd, not altitude.
     The true altitude is then ``photo.altitude_m(gsd)``.
     """
     width, _ = _aspect_window_px(photo, nominal)
@@ -106,7 +114,7 @@ def network_frame(
 ) -> Picture:
     """The photo at network size; a photo of another shape than the nominal one loses its longer ends.
 
-    Squeezing it instead would make the ground look nearer along one side.
+    Squeezing it instead would change the ground sampling distance along one side.
     """
     _check_camera(pixels, photo)
     return resample(pixels, _aspect_window_px(photo, nominal), width_px=width_px, height_px=height_px)
@@ -125,22 +133,22 @@ def canonical_crop(
     """The middle of the photo that covers the canonical footprint, at network size.
 
     A photo from below the canonical altitude does not cover it: then as much as the frame holds is taken,
-    and ``clamped`` says so; nothing is padded. Cubic is as published: as if the photo were enlarged first; a
+    and ``clamped`` is True; nothing is padded. Cubic is as published: as if the photo were enlarged first; a
     photo that need not be, or is smaller than the network's, is resampled as usual.
     """
     _check_camera(pixels, photo)
     (width, height), clamped = crop_window_px(photo, gsd_m, canonical)
     fine = photo.width_px >= width_px and photo.height_px >= height_px
-    way = enlarged_then_averaged if enlarge == "cubic" and fine and not clamped else resample
-    taken = way(pixels, (width, height), width_px=width_px, height_px=height_px)
+    resampler = enlarged_then_averaged if enlarge == "cubic" and fine and not clamped else resample
+    cropped = resampler(pixels, (width, height), width_px=width_px, height_px=height_px)
     scale_x, scale_y = width_px / width, height_px / height
-    return Crop(taken, Camera(width_px, height_px, photo.fx_px * scale_x, photo.fy_px * scale_y), clamped)
+    return Crop(cropped, Camera(width_px, height_px, photo.fx_px * scale_x, photo.fy_px * scale_y), clamped)
 
 
-def canonical_sheet(
+def scaled_photo(
     pixels: Pixels, photo: Camera, gsd_m: float, canonical: Canonical, *, width_px: int, height_px: int
-) -> Sheet:
-    """The whole photo at the references' scale: every crop of this size shows a reference's ground.
+) -> ScaledPhoto:
+    """The whole photo at the references' scale: every crop of this size covers a reference's ground.
 
     Of a photo from more than twelve times the canonical altitude it is the middle.
     """
@@ -150,7 +158,7 @@ def canonical_sheet(
     rows = int(min(photo.height_px / window[1], _MOST_CROPS) * height_px + _SLACK)
     step = window[0] / width_px, window[1] / height_px
     whole = columns * step[0], rows * step[1]
-    return Sheet(resample(pixels, whole, width_px=columns, height_px=rows), step, (width_px, height_px))
+    return ScaledPhoto(resample(pixels, whole, width_px=columns, height_px=rows), step, (width_px, height_px))
 
 
 def crop_window_px(photo: Camera, gsd_m: float, canonical: Canonical) -> tuple[tuple[float, float], bool]:
@@ -215,22 +223,22 @@ def _edges(frame_px: int, window_px: float, count: int) -> Floats:
 
 
 def _interpolated(pixels: Pixels, columns: Floats, rows: Floats) -> Picture:
-    """Enlarged by a cubic, which looks beyond the window; beyond the frame the last pixel goes on."""
-    x, y = whole(columns, pixels.shape[1], margin=3), whole(rows, pixels.shape[0], margin=3)
+    """Enlarged by a cubic, which reaches beyond the window; beyond the frame the last pixel goes on."""
+    x, y = pixel_span(columns, pixels.shape[1], margin=3), pixel_span(rows, pixels.shape[0], margin=3)
     x_scale, y_scale = columns[1] - columns[0], rows[1] - rows[0]
     # The middle of the first new pixel, counted from the middle of the first old one.
     x_shift, y_shift = columns[:2].mean() - x.start - 0.5, rows[:2].mean() - y.start - 0.5
     photo_from_crop = np.array([[x_scale, 0.0, x_shift], [0.0, y_scale, y_shift]])
-    taken = cv2.warpAffine(
+    enlarged = cv2.warpAffine(
         pixels[y, x].astype(np.float32), photo_from_crop, (columns.size - 1, rows.size - 1),
         flags=cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP, borderMode=cv2.BORDER_REPLICATE,
     )  # fmt: skip
-    return np.clip(np.asarray(taken, np.float32), 0, 255)
+    return np.clip(np.asarray(enlarged, np.float32), 0, 255)
 
 
 def _area_means(pixels: Pixels, columns: Floats, rows: Floats) -> Picture:
     """The mean of the picture between each pair of edges, fractions of pixels included: exact."""
-    x = whole(columns, pixels.shape[1], margin=0)
-    down = mean_shares(rows[0], rows[-1], rows.size - 1, len(pixels))
-    across = mean_colours(columns[0] - x.start, columns[-1] - x.start, columns.size - 1, x.stop - x.start)
-    return summed(pixels, x, down, across)
+    x = pixel_span(columns, pixels.shape[1], margin=0)
+    down = area_weights(rows[0], rows[-1], rows.size - 1, len(pixels))
+    across = area_weights_rgb(columns[0] - x.start, columns[-1] - x.start, columns.size - 1, x.stop - x.start)
+    return apply_weights(pixels, x, down, across)

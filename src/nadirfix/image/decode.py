@@ -1,4 +1,4 @@
-"""Photos as pixels: any common format, upright, eight bits of red, green and blue.
+"""Photos as pixels: any common format, upright, eight bits of red, green and blue (ADR 23).
 
 The size is checked before anything is decoded, so that a small file cannot ask for all memory.
 """
@@ -19,7 +19,7 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 
 from nadirfix.errors import InputError
 
-__all__ = ["Fineness", "Photo", "decode", "open_photo", "orientation_of"]
+__all__ = ["DecodeResolution", "Photo", "decode", "open_photo", "orientation_of"]
 
 #: A photo on disk, or its bytes.
 Photo = Path | str | bytes
@@ -54,8 +54,8 @@ _WHITE_LEVELS = tuple(2**bits - 1 for bits in (8, 10, 12, 14, 16, 24, 32))
 
 
 @dataclass(frozen=True, slots=True)
-class Fineness:
-    """How fine a photo is needed: the size it is expected to have, and the least that still serves."""
+class DecodeResolution:
+    """The resolution a photo is needed at: the size it is expected to have, and the least that is enough."""
 
     whole_px: tuple[int, int]
     least_px: tuple[int, int]
@@ -69,18 +69,18 @@ class Fineness:
         return max(fitting, default=1)
 
 
-def decode(photo: Photo, *, max_pixels: int, fineness: Fineness | None = None) -> NDArray[np.uint8]:
+def decode(photo: Photo, *, max_pixels: int, resolution: DecodeResolution | None = None) -> NDArray[np.uint8]:
     """The photo upright as (height, width, 3) RGB bytes, or a clear error.
 
-    With ``fineness`` a JPEG may come out half, a quarter or an eighth as wide and high, each pixel the mean
-    of those it stands for: its decoder then leaves out what nobody will look at.
+    With ``resolution`` a JPEG may come out half, a quarter or an eighth as wide and high, each pixel the mean
+    of those it stands for: its decoder then leaves out detail that is not needed.
     Transparent parts come out black. Grey of more than eight bits is scaled so that the smallest common
     sensor depth that holds its brightest pixel becomes white.
     """
     with open_photo(photo) as image:
         _check_size(image, photo, max_pixels)
         try:
-            quickly = _from_jpeg(photo, image, fineness)
+            quickly = _from_jpeg(photo, image, resolution)
             return np.array(_rgb(_upright(image)), dtype=np.uint8) if quickly is None else quickly
         except _DAMAGED as error:
             do = "copy it from the camera again; it may have been cut short"
@@ -142,10 +142,12 @@ def _upright(image: Image.Image) -> Image.Image:
     return image if orientation == 1 or turns_itself else image.transpose(_TURN[orientation])
 
 
-def _from_jpeg(photo: Photo, image: Image.Image, fineness: Fineness | None) -> NDArray[np.uint8] | None:
+def _from_jpeg(
+    photo: Photo, image: Image.Image, resolution: DecodeResolution | None
+) -> NDArray[np.uint8] | None:
     """A common JPEG upright, the same pixels as Pillow's in half the time; None for anything else.
 
-    What its decoder has the least doubt about is left to Pillow, which knows what may still be read.
+    Whatever its decoder refuses is left to Pillow, which can read more.
     """
     if image.format not in ("JPEG", "MPO") or image.mode not in ("RGB", "L"):
         return None
@@ -153,7 +155,7 @@ def _from_jpeg(photo: Photo, image: Image.Image, fineness: Fineness | None) -> N
 
     orientation, (width, height) = orientation_of(image), image.size
     upright = (height, width) if orientation in _ON_ITS_SIDE else (width, height)
-    smaller = fineness.reduction(upright) if fineness else 1
+    smaller = resolution.reduction(upright) if resolution else 1
     least = {"min_width": width // smaller, "min_height": height // smaller} if smaller > 1 else {}
     data = photo if isinstance(photo, bytes) else Path(photo).read_bytes()
     try:

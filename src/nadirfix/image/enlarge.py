@@ -1,7 +1,8 @@
 """The crop as it was published: the photo enlarged by a cubic, its middle cut out, and that averaged.
 
 Each of these steps is linear and goes along one axis after the other, so that together they are one matrix
-for each axis. The enlarged picture is never made; but for its rounding to bytes the outcome is the same.
+for each axis. The enlarged picture is never made; but for its rounding to bytes the outcome is the same
+(ADR 42).
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.image.resampling import (
-    KEPT,
+    CACHED,
+    AxisWeights,
     Picture,
     Pixels,
-    Shares,
+    apply_weights,
     blocks,
-    in_colours,
     overlap,
-    summed,
-    whole,
+    per_channel,
+    pixel_span,
 )
 
-__all__ = ["cubic_shares", "enlarged_then_averaged"]
+__all__ = ["cubic_weights", "enlarged_then_averaged"]
 
 Floats = NDArray[np.float64]
 
-#: How sharp the cubic is, and how many pixels to either side it looks: Keys' choice, and Pillow's.
+#: How sharp the cubic is, and how many pixels to either side it reaches: Keys' choice, and Pillow's.
 _SHARPNESS, _REACH_PX = -0.5, 2
 
 
@@ -36,9 +37,9 @@ def enlarged_then_averaged(
 ) -> Picture:
     """The central window enlarged to the size of the picture, and averaged to this size."""
     rows, columns = pixels.shape[:2]
-    down = cubic_shares(rows, _enlarged_px(rows, window_px[1]), height_px)
-    span, across = _colours(columns, _enlarged_px(columns, window_px[0]), width_px)
-    return np.clip(summed(pixels, span, down, across), 0, 255)
+    down = cubic_weights(rows, _enlarged_px(rows, window_px[1]), height_px)
+    span, across = _rgb_weights(columns, _enlarged_px(columns, window_px[0]), width_px)
+    return np.clip(apply_weights(pixels, span, down, across), 0, 255)
 
 
 def _enlarged_px(frame_px: int, window_px: float) -> int:
@@ -46,43 +47,43 @@ def _enlarged_px(frame_px: int, window_px: float) -> int:
     return frame_px + 2 * round((frame_px / window_px - 1) * frame_px / 2)
 
 
-@lru_cache(maxsize=KEPT)
-def cubic_shares(frame_px: int, enlarged_px: float, count: int) -> Shares:
+@lru_cache(maxsize=CACHED)
+def cubic_weights(frame_px: int, enlarged_px: float, count: int) -> AxisWeights:
     """Along an axis: enlarged by a cubic, the middle as large as the frame, averaged to so many pixels."""
     edges = np.linspace(0, frame_px, count + 1)
     step = edges[1] - edges[0]
     made = []
     for some in blocks(count, step * frame_px / enlarged_px):
         between = edges[some.start : some.stop + 1]
-        middle = whole(between, frame_px, margin=0)
+        middle = pixel_span(between, frame_px, margin=0)
         old, weight = _cubic(middle, frame_px, enlarged_px)
         made.append((some, *_trimmed(old, overlap(between, middle) @ weight / step)))
     return made
 
 
-@lru_cache(maxsize=KEPT)
-def _colours(frame_px: int, enlarged_px: float, count: int) -> tuple[slice, Shares]:
-    """The columns it takes, and what each colour of them counts."""
-    shares = cubic_shares(frame_px, enlarged_px, count)
-    span = slice(shares[0][1].start, shares[-1][1].stop)
-    return span, in_colours(shares, span.start)
+@lru_cache(maxsize=CACHED)
+def _rgb_weights(frame_px: int, enlarged_px: float, count: int) -> tuple[slice, AxisWeights]:
+    """The columns it takes, and the weight of each colour of them."""
+    weights = cubic_weights(frame_px, enlarged_px, count)
+    span = slice(weights[0][1].start, weights[-1][1].stop)
+    return span, per_channel(weights, span.start)
 
 
-def _trimmed(old: slice, share: Floats) -> tuple[slice, Picture]:
-    """Without the outer pixels that count for nothing: many, where little is enlarged."""
-    used = np.flatnonzero(share.any(axis=0))
+def _trimmed(old: slice, weights: Floats) -> tuple[slice, Picture]:
+    """Without the outer pixels of weight zero: many, where little is enlarged."""
+    used = np.flatnonzero(weights.any(axis=0))
     first, beyond = int(used[0]), int(used[-1]) + 1
-    return slice(old.start + first, old.start + beyond), np.asarray(share[:, first:beyond], np.float32)
+    return slice(old.start + first, old.start + beyond), np.asarray(weights[:, first:beyond], np.float32)
 
 
 def _cubic(middle: slice, frame_px: int, enlarged_px: float) -> tuple[slice, Floats]:
-    """Old pixels under some of the enlarged picture's middle, and what each counts there.
+    """Old pixels under some of the enlarged picture's middle, and the weight of each.
 
     At the frame's edge the cubic is cut off, and what is left of it counts for all.
     """
     first = (enlarged_px - frame_px) / 2
     centre = (np.arange(middle.start, middle.stop) + first + 0.5) * frame_px / enlarged_px
-    old = whole(centre, frame_px, margin=_REACH_PX)
+    old = pixel_span(centre, frame_px, margin=_REACH_PX)
     weight = _keys(np.arange(old.start, old.stop) + 0.5 - centre[:, None])
     return old, weight / weight.sum(axis=1, keepdims=True)
 

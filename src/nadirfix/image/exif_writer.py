@@ -1,4 +1,4 @@
-"""Writing a photo with tags, as a drone would: always its camera, its pose only when asked."""
+"""Writing a photo with tags, as a drone would: always its camera, its pose only on request."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _camera_tags(camera: Camera) -> dict[int, object]:
 
 
 def _gps_tags(pose: View) -> dict[int, object]:
-    """Where the drone was: a leaning camera looks ahead of it. Height above the sea is not known."""
+    """Where the drone was: a tilted camera looks ahead of it. Height above the sea is not known."""
     back_m = pose.altitude_m * math.tan(math.radians(pose.tilt_deg))
     toward = math.radians(pose.tilt_toward_deg)
     lon_deg, lat_deg = pose.center.moved(-back_m * math.sin(toward), -back_m * math.cos(toward)).lonlat
@@ -91,10 +91,10 @@ def _gps_tags(pose: View) -> dict[int, object]:
 
 
 def _pose_xmp(pose: View) -> bytes:
-    """Gimbal angles of the view: a leaning camera looks where it leans and is rolled to its heading."""
-    leans = pose.tilt_deg > 0
-    yaw_deg = pose.tilt_toward_deg if leans else pose.heading_deg
-    roll_deg = pose.heading_deg - pose.tilt_toward_deg if leans else 0.0
+    """Gimbal angles of the view: a tilted camera looks where it is tilted and is rolled to its heading."""
+    tilted = pose.tilt_deg > 0
+    yaw_deg = pose.tilt_toward_deg if tilted else pose.heading_deg
+    roll_deg = pose.heading_deg - pose.tilt_toward_deg if tilted else 0.0
     text = _XMP.format(
         altitude_m=pose.altitude_m,
         yaw_deg=_half_turn(yaw_deg),

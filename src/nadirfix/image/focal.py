@@ -1,4 +1,4 @@
-"""From a photo's tags to its focal length in pixels; what does not fit is left out and said.
+"""From a photo's tags to its focal length in pixels; what does not fit is left out, with a note.
 
 Three sources, in the order they are trusted: the maker's own calibration in pixels; the focal length in
 millimetres with the pixel density of the sensor; the 35-mm-equivalent focal length, by the diagonal.
@@ -29,7 +29,7 @@ _INCH = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FocalTags:
-    """What a photo says about its lens; None where a tag is missing, NaN where it is no number."""
+    """What a photo's tags say about its lens; None where a tag is missing, NaN where it is no number."""
 
     declared: Size | None = None
     calibrated_px: float | None = None
@@ -49,12 +49,12 @@ def camera_from_tags(tags: FocalTags, stored: Size) -> tuple[Camera | None, str,
         return None, "", [_cropped_note(stored, declared)]
     if declared != stored:
         notes.append(f"the photo was resized from {_times(declared)} px; its focal length was scaled with it")
-    found = _sources(tags, declared, notes)
-    if not found:
+    cameras = _sources(tags, declared, notes)
+    if not cameras:
         notes.append(_missing_note(tags))
         return None, "", notes
-    _compare(found, notes)
-    source, camera = found[0]
+    _compare(cameras, notes)
+    source, camera = cameras[0]
     return camera.resized(*stored), source, notes
 
 
@@ -71,15 +71,15 @@ def _sources(tags: FocalTags, size: Size, notes: list[str]) -> list[tuple[str, C
         "FocalLength with FocalPlaneXResolution": _focal_plane(tags, notes),
         "FocalLengthIn35mmFilm": _equivalent(tags, size),
     }
-    found = []
+    cameras = []
     for source, focal_px in tries.items():
         if focal_px is None:
             continue
         if all(_SHORTEST <= f / math.hypot(*size) <= _LONGEST for f in focal_px):
-            found.append((source, Camera(*size, *focal_px)))
+            cameras.append((source, Camera(*size, *focal_px)))
         else:
             notes.append(f"{source} is not a usable focal length ({focal_px[0]:g} px) and was not used")
-    return found
+    return cameras
 
 
 def _calibrated(tags: FocalTags, size: Size, notes: list[str]) -> tuple[float, float] | None:
@@ -122,9 +122,9 @@ def _equivalent(tags: FocalTags, size: Size) -> tuple[float, float] | None:
     return camera.fx_px, camera.fy_px
 
 
-def _compare(found: list[tuple[str, Camera]], notes: list[str]) -> None:
+def _compare(cameras: list[tuple[str, Camera]], notes: list[str]) -> None:
     """A photo resized by a program that rewrote its size tags shows itself only here."""
-    (used, best), *others = found
+    (used, best), *others = cameras
     for source, camera in others:
         if abs(camera.fx_px / best.fx_px - 1) > _DISAGREE:
             notes.append(

@@ -1,7 +1,7 @@
-"""The picture as frequencies: fine detail far from the middle, coarse shapes close to it.
+"""A picture's Fourier spectrum: fine detail far from the middle, coarse shapes close to it.
 
-From twice as high the same ground has its detail at twice the frequency, which is how a spectrum tells
-altitude. This is what runs when a photo is located; ``nn.spectrum`` is the same for training batches.
+From twice as high the same ground has its detail at twice the frequency, so that a spectrum shows the
+altitude. This is what runs when a photo is located; ``train.data.spectrum`` is the same for training batches.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from nadirfix.image.crop import resample
 from nadirfix.options.recipe import NetworkOptions
 
 __all__ = [
-    "FLATTEST_LEVELS",
-    "USUAL_LEVELS",
+    "MIN_STD_LEVELS",
+    "TARGET_STD_LEVELS",
     "alternating_signs",
     "centred_log_spectrum",
+    "intensity_scale",
     "log_spectrum",
     "spectrum_norm",
-    "unit_per_byte",
 ]
 
 #: The deviation in grey levels pictures are brought to where contrast is not to count, and the least one
 #: that is believed: below it a picture is noise.
-USUAL_LEVELS, FLATTEST_LEVELS = 45.0, 1.0
+TARGET_STD_LEVELS, MIN_STD_LEVELS = 45.0, 1.0
 
 Pixels = NDArray[np.uint8] | NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -35,12 +35,12 @@ Kind = TypeVar("Kind", Floats, NDArray[np.float32])
 
 
 def log_spectrum(pixels: Pixels, network: NetworkOptions) -> NDArray[np.float32]:
-    """A photo (rows, columns, RGB) as the altitude network sees it: its log spectrum, channels first."""
+    """The altitude network's input for a photo (rows, columns, RGB): its log spectrum, channels first."""
     whole = float(pixels.shape[1]), float(pixels.shape[0])
     small = resample(pixels, whole, width_px=network.width_px, height_px=network.height_px)
-    planes = np.ascontiguousarray(np.moveaxis(small, -1, 0), np.float64) * unit_per_byte(network)
+    planes = np.ascontiguousarray(np.moveaxis(small, -1, 0), np.float64) * intensity_scale(network)
     if network.intensity == "contrast":
-        planes = _with_usual_contrast(planes)
+        planes = _contrast_normalised(planes)
     return _mirrored(_half_of(planes, network.log_base).astype(np.float32), network.width_px)
 
 
@@ -71,26 +71,26 @@ def alternating_signs(height_px: int, width_px: int) -> Floats:
     return np.where((x + y) % 2 == 0, 1.0, -1.0)
 
 
-def _with_usual_contrast(planes: Floats) -> Floats:
-    """Each colour around its mean, all of them together with the usual deviation: haze takes nothing away."""
+def _contrast_normalised(planes: Floats) -> Floats:
+    """Each colour around its mean, all of them together with the target deviation: haze is undone."""
     mean = planes.mean(axis=(-2, -1), keepdims=True)
     off = planes - mean
-    return np.asarray(mean + off * (USUAL_LEVELS / max(float(off.std()), FLATTEST_LEVELS)), np.float64)
+    return np.asarray(mean + off * (TARGET_STD_LEVELS / max(float(off.std()), MIN_STD_LEVELS)), np.float64)
 
 
-def unit_per_byte(network: NetworkOptions) -> float:
+def intensity_scale(network: NetworkOptions) -> float:
     """What one grey level counts in the network's unit of intensity."""
     return 1.0 / 255.0 if network.intensity == "unit" else 1.0
 
 
 def spectrum_norm(network: NetworkOptions) -> tuple[float, float]:
-    """Mean and deviation a log spectrum typically has, so that the network sees numbers around one.
+    """Mean and deviation a log spectrum typically has, so that the network's inputs are around one.
 
     A frequency that carries c grey levels of contrast has a magnitude of about c·√(width·height); the typical
     c is an option, so that the constants follow from size and unit and need no measuring per recipe.
     """
     pixels = network.width_px * network.height_px
-    typical = network.spectrum_levels * unit_per_byte(network) * math.sqrt(pixels)
+    typical = network.spectrum_levels * intensity_scale(network) * math.sqrt(pixels)
     return math.log1p(typical) / math.log(network.log_base), network.spectrum_scale
 
 

@@ -1,7 +1,7 @@
-"""What a photo says about itself: camera, orientation, and where the drone thought it was.
+"""What a photo's tags state: camera, orientation, and where the drone thought it was (ADR 6).
 
 EXIF and XMP are read by Pillow. Nothing is ever invented: what is missing or makes no sense stays unknown,
-and ``notes`` says in words what and why.
+and ``notes`` explains what and why.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class PhotoTags:
 
 @dataclass(frozen=True, slots=True)
 class ChosenCamera:
-    """The camera a photo is measured with, where it came from, and what the pilot should know about it."""
+    """The camera a photo is measured with, where it came from, and warnings about it."""
 
     camera: Camera
     source: str

@@ -1,7 +1,7 @@
-"""Altitude classes of one map without training: directions fitted to what an embedder makes of its views.
+"""Altitude classes of one map without training: a linear classifier fitted to embeddings of its views.
 
-The embedder stays as it ships. Views of the map from every altitude, with light, haze and noise of other
-days, are embedded, and one linear score per class is fitted to them: seconds, no torch.
+The embedder stays as it ships. Views of the map from every altitude, with photometric augmentation, are
+embedded, and one linear score per class is fitted to them: seconds, no torch (ADR 16).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nadirfix.altitude.scores import scores_of
 from nadirfix.camera import Camera
 from nadirfix.errors import MapError
 from nadirfix.files import Progress, quiet
-from nadirfix.geo.coverage import Ground, held_out
+from nadirfix.geo.coverage import MapCoverage, held_out
 from nadirfix.geo.render import filled
 from nadirfix.geo.texture import Texture
 from nadirfix.geo.views import Views
@@ -26,16 +26,16 @@ from nadirfix.image.crop import resample
 from nadirfix.image.spectrum import log_spectrum
 from nadirfix.options.map import RenderOptions
 from nadirfix.options.recipe import FitOptions, NetworkOptions
-from nadirfix.parallel import cores, in_order
+from nadirfix.parallel import cores, map_in_order
 from nadirfix.types import Point, View
 
 __all__ = [
     "FittedClasses",
-    "Looks",
+    "ViewSamples",
     "draw_views",
     "fit_classes",
     "fit_directions",
-    "other_day",
+    "photometric_augmentation",
     "scores_of",
 ]
 
@@ -43,7 +43,7 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Embed = Callable[[Floats], Floats]
 
-#: Views are drawn this much finer than the network looks and averaged, as photos are.
+#: Views are rendered this much finer than the network's input and averaged, as photos are.
 _FINER = 3
 _SAMPLED = RenderOptions(supersample=1)
 #: A class no view of this map fits is never the answer.
@@ -57,7 +57,7 @@ class FittedClasses:
     """A row per class (its direction, then its intercept), and how well it did on ground held out."""
 
     rows: Floats
-    about: dict[str, Any]
+    record: dict[str, Any]
 
 
 def fit_classes(
@@ -75,19 +75,21 @@ def fit_classes(
     Every core embeds a view of its own, so that ``embed`` should keep to one thread.
     """
     views = draw_views(texture, camera, bins, options)
-    looks = Looks(texture, camera, network, options)
-    found = []
-    for vector in in_order(lambda i: embed(looks.of(views, i)[None])[0], range(len(views)), workers=cores()):
-        found.append(vector)
-        progress("learning altitudes", len(found), len(views))
-    vectors, labels = np.stack(found), bins.indices_of(views.altitude_m)
+    samples = ViewSamples(texture, camera, network, options)
+    embeddings = []
+    for embedding in map_in_order(
+        lambda i: embed(samples.of(views, i)[None])[0], range(len(views)), workers=cores()
+    ):
+        embeddings.append(embedding)
+        progress("fitting altitude classes", len(embeddings), len(views))
+    vectors, labels = np.stack(embeddings), bins.indices_of(views.altitude_m)
     west, south, _, _ = texture.bounds  # blocks are counted from the map, so that they move with it
-    apart = held_out(views.east_m - west, views.north_m - south)
-    about: dict[str, Any] = {"views": len(views), "held_out": None}
-    if apart.any() and not apart.all():
-        trial = fit_directions(vectors[~apart], labels[~apart], len(bins), penalty=options.penalty)
-        about["held_out"] = _errors(trial, vectors[apart], views.altitude_m[apart], bins)
-    return FittedClasses(fit_directions(vectors, labels, len(bins), penalty=options.penalty), about)
+    test = held_out(views.east_m - west, views.north_m - south)
+    record: dict[str, Any] = {"views": len(views), "held_out": None}
+    if test.any() and not test.all():
+        trial = fit_directions(vectors[~test], labels[~test], len(bins), penalty=options.penalty)
+        record["held_out"] = _errors(trial, vectors[test], views.altitude_m[test], bins)
+    return FittedClasses(fit_directions(vectors, labels, len(bins), penalty=options.penalty), record)
 
 
 def fit_directions(vectors: Floats, labels: Ints, classes: int, *, penalty: float) -> Floats:
@@ -100,16 +102,16 @@ def fit_directions(vectors: Floats, labels: Ints, classes: int, *, penalty: floa
     if present.size == 1:
         rows[present, -1] = 0.0
         return rows
-    machine = LogisticRegression(C=1.0 / penalty, max_iter=2000).fit(vectors.astype(np.float64), labels)
-    weight, intercept = machine.coef_, machine.intercept_
+    model = LogisticRegression(C=1.0 / penalty, max_iter=2000).fit(vectors.astype(np.float64), labels)
+    weight, intercept = model.coef_, model.intercept_
     if present.size == 2:  # the library then gives the second class alone, against the first
         weight, intercept = np.vstack([-weight, weight]) / 2, np.concatenate([-intercept, intercept]) / 2
     rows[present] = np.column_stack([weight, intercept])
     return rows
 
 
-class Looks:
-    """Spectra of views as photos of other days would show them."""
+class ViewSamples:
+    """Network inputs made from views, with the light, blur and noise of other days."""
 
     def __init__(
         self, texture: Texture, camera: Camera, network: NetworkOptions, options: FitOptions
@@ -118,14 +120,14 @@ class Looks:
         self.camera, self.network, self.options = camera, network, options
 
     def of(self, views: Views, row: int) -> Floats:
-        """What the network is fed for one view; always the same for the same row."""
+        """The network's input for one view; always the same for the same row."""
         width, height = self.network.width_px, self.network.height_px
-        place = Point(float(views.east_m[row]), float(views.north_m[row]), self.texture.epsg)
-        view = View(place, float(views.altitude_m[row]), float(views.heading_deg[row]))
+        center = Point(float(views.east_m[row]), float(views.north_m[row]), self.texture.epsg)
+        view = View(center, float(views.altitude_m[row]), float(views.heading_deg[row]))
         size = width * _FINER, height * _FINER
-        shown = self.texture.render(view, self.camera, size)
-        plain = resample(filled(shown).astype(np.float32), size, width_px=width, height_px=height)
-        frame = other_day(plain, np.random.default_rng([self.options.seed, row]), self.options)
+        rendered = self.texture.render(view, self.camera, size)
+        plain = resample(filled(rendered).astype(np.float32), size, width_px=width, height_px=height)
+        frame = photometric_augmentation(plain, np.random.default_rng([self.options.seed, row]), self.options)
         return log_spectrum(frame, self.network) if self.network.input == "spectrum" else _planes(frame)
 
 
@@ -133,17 +135,17 @@ def _planes(picture: Floats) -> Floats:
     return np.ascontiguousarray(np.moveaxis(picture, -1, 0))
 
 
-def other_day(pixels: Floats, draw: np.random.Generator, options: FitOptions) -> Floats:
+def photometric_augmentation(pixels: Floats, draw: np.random.Generator, options: FitOptions) -> Floats:
     """A softer lens, other light and contrast, and the noise of a camera.
 
     Without the first, classes fitted to a sharp map take every softer photo for one from higher up.
     """
     pixels = _softened(pixels, options.soften_px * draw.uniform(0, 1)) if options.soften_px > 0 else pixels
-    strong = 1 + options.light * draw.uniform(-1, 1)
-    each = 1 + options.light / 2 * draw.uniform(-1, 1, 3)
+    contrast = 1 + options.light * draw.uniform(-1, 1)
+    balance = 1 + options.light / 2 * draw.uniform(-1, 1, 3)
     mean = pixels.mean(axis=(0, 1))
     noise = draw.normal(0, options.noise_levels * draw.uniform(0, 1), pixels.shape)
-    lit = (pixels - mean) * strong * each + mean * (1 + options.light * draw.uniform(-1, 1)) + noise
+    lit = (pixels - mean) * contrast * balance + mean * (1 + options.light * draw.uniform(-1, 1)) + noise
     return np.asarray(np.clip(lit, 0, 255), np.float32)
 
 
@@ -159,22 +161,22 @@ def _softened(pixels: Floats, radius_px: float) -> Floats:
 
 def draw_views(texture: Texture, camera: Camera, bins: AltitudeBins, options: FitOptions) -> Views:
     """Views that fit on the map, every altitude as often as the next."""
-    draw, ground, count = np.random.default_rng(options.seed), Ground(texture), options.views
+    draw, ground, count = np.random.default_rng(options.seed), MapCoverage(texture), options.views
     altitude = bins.min_m + (np.arange(count) + draw.uniform(0, 1, count)) / count * (bins.max_m - bins.min_m)
     west, south, east, north = texture.bounds
-    kept, left = [], np.minimum(altitude, np.nextafter(bins.max_m, 0))
+    fitting, left = [], np.minimum(altitude, np.nextafter(bins.max_m, 0))
     for _ in range(_TRIES):
         size = len(left)
         tried = Views.level(
             draw.uniform(west, east, size), draw.uniform(south, north, size), left, draw.uniform(0, 360, size)
         )
         fits = ground.valid_share(tried, camera) >= options.valid_share
-        kept.append(tried.take(fits))
+        fitting.append(tried.take(fits))
         left = left[~fits]
-    fitting = Views(*(np.concatenate([getattr(v, n) for v in kept]) for n in Views.__slots__))
-    if not len(fitting):
+    views = Views(*(np.concatenate([getattr(v, n) for v in fitting]) for n in Views.__slots__))
+    if not len(views):
         raise _nothing_fits(count, options)
-    return fitting
+    return views
 
 
 def _nothing_fits(count: int, options: FitOptions) -> MapError:

@@ -1,4 +1,4 @@
-"""What the reference views look like to the place network, described piece by piece.
+"""Descriptors of the reference views, computed by the place network piece by piece.
 
 Each piece is a file of its own until all are there: a build that was stopped goes on with the next piece.
 """
@@ -22,19 +22,19 @@ from nadirfix.geo.grid import ClassOrder
 from nadirfix.geo.render import filled
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical
-from nadirfix.offline.mosaic import Sheet, sheet_camera
-from nadirfix.offline.workdir import Work
+from nadirfix.offline.mosaic import Mosaic, mosaic_camera
+from nadirfix.offline.workdir import WorkDir
 from nadirfix.options.map import RenderOptions
 from nadirfix.options.recipe import HeadOptions
-from nadirfix.parallel import cores, in_order
+from nadirfix.parallel import cores, map_in_order
 from nadirfix.retrieval.cell_index import MANY_CELLS, build_cell_index, index_names
 from nadirfix.retrieval.whitening import Projection
 from nadirfix.runtime import Network
 from nadirfix.types import Point, View
 
 __all__ = [
-    "Lookout",
-    "describe_by_sheets",
+    "ReferenceRenderer",
+    "describe_mosaics",
     "describe_references",
     "index_cells",
     "mean_directions",
@@ -46,21 +46,21 @@ Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 Halves = NDArray[np.float16]
 
-#: References are drawn this much finer than the network looks and then made smaller by area, as photos are.
-#: Drawn at the network's size they would have less fine detail than a photo reduced to it.
+#: References are rendered this much finer than the network's input and then reduced by area, as photos are.
+#: Rendered at the network's size they would have less fine detail than a photo reduced to it.
 _FINER = 2
-#: They are drawn with one sample for each fine pixel: averaging these is all the filter a reference needs.
+#: They are rendered with one sample for each fine pixel: averaging these is all the filter a reference needs.
 _SAMPLED = RenderOptions(supersample=1)
 
-#: Views per piece: always the same, because a network's last digits may depend on how many it sees at once.
+#: Views per piece: always the same, because a network's last digits may depend on the batch size.
 _PIECE = 64
 _STAGE = "describing references"
 #: Vectors brought into memory at a time.
 _ROWS = 4096
 
 
-class Lookout:
-    """Shows reference views as the place network sees them."""
+class ReferenceRenderer:
+    """Renders reference views as the place network takes them."""
 
     def __init__(
         self, texture: Texture, canonical: Canonical, references: References, size: tuple[int, int]
@@ -77,57 +77,57 @@ class Lookout:
 
     def picture(self, row: int) -> Floats:
         """The picture of one row."""
-        known = self.references
-        place = Point(float(known.east_m[row]), float(known.north_m[row]), known.epsg)
-        view = View(place, self.canonical.altitude_m, float(known.heading_deg[row]))
+        table = self.references
+        center = Point(float(table.east_m[row]), float(table.north_m[row]), table.epsg)
+        view = View(center, self.canonical.altitude_m, float(table.heading_deg[row]))
         fine = self.size[0] * _FINER, self.size[1] * _FINER
         return _reduced(filled(self.texture.render(view, self.canonical.camera, fine)))
 
-    def sheet(self, sheet: Sheet, steps: int) -> Floats:
-        """The picture of a whole sheet, as fine as that of a view."""
+    def mosaic(self, mosaic: Mosaic, steps: int) -> Floats:
+        """The picture of a whole mosaic, as fine as that of a view."""
         fine = self.size[0] * _FINER // steps, self.size[1] * _FINER // steps
-        camera = sheet_camera(sheet, self.canonical, steps, fine)
-        return _reduced(filled(self.texture.render(sheet.view, camera)))
+        camera = mosaic_camera(mosaic, self.canonical, steps, fine)
+        return _reduced(filled(self.texture.render(mosaic.view, camera)))
 
 
 def describe_references(
-    lookout: Lookout, network: Network, target: Path, *, folder: Path, progress: Progress
+    renderer: ReferenceRenderer, network: Network, target: Path, *, folder: Path, progress: Progress
 ) -> None:
     """Write one unit vector per reference view; pieces that are already in the folder are kept."""
-    pieces = [range(i, min(i + _PIECE, len(lookout))) for i in range(0, len(lookout), _PIECE)]
+    pieces = [range(i, min(i + _PIECE, len(renderer))) for i in range(0, len(renderer), _PIECE)]
     files = [folder / f"{rows.start:08d}.npy" for rows in pieces]
     with ThreadPoolExecutor(cores()) as pool:
         for rows, file in zip(pieces, files, strict=True):
             if not file.exists():
-                save_array(file, unit(network.run(lookout.pictures(rows, pool))).astype(np.float16))
-            progress(_STAGE, rows.stop, len(lookout))
+                save_array(file, unit(network.run(renderer.pictures(rows, pool))).astype(np.float16))
+            progress(_STAGE, rows.stop, len(renderer))
     _join(files, target)
     with output_errors(folder):
         shutil.rmtree(folder)
 
 
-def describe_by_sheets(
-    lookout: Lookout,
-    look: Callable[[Sheet], Floats],
-    sheets: Sequence[Sheet],
+def describe_mosaics(
+    renderer: ReferenceRenderer,
+    embed: Callable[[Mosaic], Floats],
+    mosaics: Sequence[Mosaic],
     target: Path,
     *,
     folder: Path,
     progress: Progress,
 ) -> None:
-    """Write one unit vector per reference view, sheet by sheet; those already in the folder are kept."""
-    files = [folder / f"{number:06d}.npy" for number in range(len(sheets))]
+    """Write one unit vector per reference view, mosaic by mosaic; those already in the folder are kept."""
+    files = [folder / f"{number:06d}.npy" for number in range(len(mosaics))]
 
     def describe(number: int) -> int:
         if not files[number].exists():
-            save_array(files[number], unit(look(sheets[number])).astype(np.float16))
-        return len(sheets[number].members)
+            save_array(files[number], unit(embed(mosaics[number])).astype(np.float16))
+        return len(mosaics[number].members)
 
     done = 0
-    for count in in_order(describe, range(len(sheets)), workers=cores()):
+    for count in map_in_order(describe, range(len(mosaics)), workers=cores()):
         done += count
-        progress(_STAGE, done, len(lookout))
-    _scatter(files, [sheet.members for sheet in sheets], target)
+        progress(_STAGE, done, len(renderer))
+    _scatter(files, [mosaic.members for mosaic in mosaics], target)
     with output_errors(folder):
         shutil.rmtree(folder)
 
@@ -146,15 +146,15 @@ def mean_directions(descriptors: Halves, references: References) -> Halves:
     return unit(np.stack(sums)).astype(np.float16)
 
 
-def index_cells(work: Work, order: ClassOrder, head: HeadOptions) -> None:
+def index_cells(workdir: WorkDir, order: ClassOrder, head: HeadOptions) -> None:
     """Where there are very many cells, write what finds the likeliest without comparing with all of them."""
     if len(order) < MANY_CELLS or head.kind == "ce":
         return
-    prototypes = np.load(work.part(parts.PROTOTYPES), mmap_mode="r", allow_pickle=False)
+    prototypes = np.load(workdir.part(parts.PROTOTYPES), mmap_mode="r", allow_pickle=False)
     tables = np.split(prototypes, np.cumsum(order.sizes)[:-1])
     for name, table in zip(index_names(len(tables)), tables, strict=True):
-        if not work.part(name).exists():
-            with atomic_file(work.part(name)) as scratch:
+        if not workdir.part(name).exists():
+            with atomic_file(workdir.part(name)) as scratch:
                 build_cell_index(unit(np.asarray(table, np.float32)), scratch)
 
 
@@ -181,14 +181,14 @@ def _join(files: Sequence[Path], target: Path) -> None:
 
 
 def _scatter(files: Sequence[Path], rows: Sequence[NDArray[np.int64]], target: Path) -> None:
-    """One array from all sheets, every vector in its row, without holding them in memory."""
+    """One array from all mosaics, every vector in its row, without holding them in memory."""
     arrays = [np.load(file, mmap_mode="r", allow_pickle=False) for file in files]
     shape = (sum(len(a) for a in arrays), arrays[0].shape[1])
     with atomic_file(target) as scratch:
-        whole = np.lib.format.open_memmap(scratch, "w+", np.dtype("<f2"), shape)
-        for some, array in zip(rows, arrays, strict=True):
-            whole[some] = array
-        whole.flush()
+        table = np.lib.format.open_memmap(scratch, "w+", np.dtype("<f2"), shape)
+        for members, array in zip(rows, arrays, strict=True):
+            table[members] = array
+        table.flush()
 
 
 def _bytes(arrays: Sequence[Halves]) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Both networks of a bundle in eight bits: what they are shown for it, and what the manifest says of it."""
+"""Both networks of a bundle quantised to int8: on which examples, and what the manifest says of it."""
 
 from __future__ import annotations
 
@@ -15,99 +15,132 @@ from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.bundle import layout as parts
 from nadirfix.errors import MapError
 from nadirfix.geo.texture import Texture
-from nadirfix.offline.altitude_fit import Looks, draw_views, other_day
-from nadirfix.offline.describe import Lookout
+from nadirfix.offline.altitude_fit import ViewSamples, draw_views, photometric_augmentation
+from nadirfix.offline.describe import ReferenceRenderer
 from nadirfix.offline.quantise import quantise
-from nadirfix.offline.workdir import Work
+from nadirfix.offline.workdir import BuildContext, WorkDir
 from nadirfix.options.recipe import Recipe
 from nadirfix.parallel import cores
 from nadirfix.runtime.network import Floats
 
-__all__ = ["Form", "Mapped", "altitude_examples", "place_examples", "put_in_eight_bits", "quickest_form"]
+__all__ = [
+    "HasTexture",
+    "NetworkVariant",
+    "altitude_examples",
+    "fastest_variant",
+    "place_examples",
+    "quantise_network",
+    "quantise_networks",
+]
 
-About = dict[str, Any]
+Record = dict[str, Any]
 
 #: With fewer views ranges would be measured on too little.
 _FEWEST = 8
+_STAGE = "quantising networks to int8"
 
 
-class Mapped(Protocol):
-    """Anything that knows the map's picture."""
+class HasTexture(Protocol):
+    """Anything that has the map's texture."""
 
     @property
     def texture(self) -> Texture:
-        """The map's picture."""
+        """The map's texture."""
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A network's file, and what it counts in."""
+class NetworkVariant:
+    """A network's file, and its precision."""
 
     path: Path
     precision: str
 
 
-def put_in_eight_bits(
-    part: str, examples: Callable[[], Floats], recipe: Recipe, work: Work, *, scores: bool = False
-) -> About | None:
-    """Write a network in eight bits where it bears it, unless an earlier build did; how that went.
+def quantise_networks(
+    renderer: ReferenceRenderer, context: BuildContext, cards: dict[str, Record]
+) -> dict[str, Record]:
+    """Both networks in int8, where their outputs stay the same; the cards, with how that went."""
+    context.progress(_STAGE, 0, 1)
+    recipe, workdir = context.recipe, context.workdir
+    scores = not workdir.part(parts.ALTITUDE_CLASSES).exists()
+    records = {
+        "altitude": quantise_network(
+            parts.ALTITUDE, lambda: altitude_examples(renderer, recipe), recipe, workdir, scores=scores
+        ),
+        "place": quantise_network(parts.PLACE, lambda: place_examples(renderer, recipe), recipe, workdir),
+    }
+    context.progress(_STAGE, 1, 1)
+    return {name: {**card, "eight_bits": records[name]} for name, card in cards.items()}
 
-    None where eight bits are not asked for. What the network is shown is made only when it is needed.
+
+def quantise_network(
+    part: str,
+    examples: Callable[[], Floats],
+    recipe: Recipe,
+    workdir: WorkDir,
+    *,
+    scores: bool = False,
+) -> Record | None:
+    """Write a network in int8 where its outputs stay the same, unless an earlier build did; how that went.
+
+    None where int8 is not asked for. The examples are made only when they are needed.
     """
     if recipe.quantise.views == 0:
         return None
-    known = work.note(_note(part))
-    if known is None:
-        known = work.write_note(_note(part), _attempt(part, examples, recipe, work, scores=scores))
-    return {key: value for key, value in known.items() if key != "quicker"}
+    record = workdir.note(_note(part))
+    if record is None:
+        record = workdir.write_note(_note(part), _attempt(part, examples, recipe, workdir, scores=scores))
+    return {key: value for key, value in record.items() if key != "quicker"}
 
 
-def _attempt(part: str, examples: Callable[[], Floats], recipe: Recipe, work: Work, *, scores: bool) -> About:
+def _attempt(
+    part: str, make_examples: Callable[[], Floats], recipe: Recipe, workdir: WorkDir, *, scores: bool
+) -> Record:
     if find_spec("onnx") is None:
         return {"kept": False, "why": "onnx is not installed"}
     try:
-        shown = examples()
+        examples = make_examples()
     except MapError as error:  # so small a map that none fits
         return {"kept": False, "why": str(error)}
-    if len(shown) < _FEWEST:
-        return {"kept": False, "why": f"only {len(shown)} views fit on the map"}
-    target = work.part(parts.eight_bit(part))
-    return quantise(work.part(part), target, shown, recipe.quantise, scores=scores)
+    if len(examples) < _FEWEST:
+        return {"kept": False, "why": f"only {len(examples)} views fit on the map"}
+    target = workdir.part(parts.int8_part(part))
+    return quantise(workdir.part(part), target, examples, recipe.quantise, scores=scores)
 
 
-def quickest_form(work: Work, part: str) -> Form:
-    """The form of a network that is quicker here, of those that say the same."""
-    known = work.note(_note(part)) or {}
-    if known.get("kept") and known.get("quicker"):
-        return Form(work.part(parts.eight_bit(part)), "eight_bit")
-    return Form(work.part(part), "single")
+def fastest_variant(workdir: WorkDir, part: str) -> NetworkVariant:
+    """The variant of a network that is faster here, of those with the same outputs."""
+    record = workdir.note(_note(part)) or {}
+    if record.get("kept") and record.get("quicker"):
+        return NetworkVariant(workdir.part(parts.int8_part(part)), "eight_bit")
+    return NetworkVariant(workdir.part(part), "single")
 
 
 def _note(part: str) -> str:
     return f"{part}.int8.json"
 
 
-def place_examples(lookout: Lookout, recipe: Recipe) -> Floats:
-    """What the place network sees: references from all over the map, in the light of other days."""
-    rows = np.linspace(0, len(lookout) - 1, recipe.quantise.views).astype(int)
+def place_examples(renderer: ReferenceRenderer, recipe: Recipe) -> Floats:
+    """Inputs of the place network: references from all over the map, with photometric augmentation."""
+    rows = np.linspace(0, len(renderer) - 1, recipe.quantise.views).astype(int)
 
-    def look(row: int) -> Floats:
+    def example(row: int) -> Floats:
         draw = np.random.default_rng([recipe.fit.seed, row])
-        changed = other_day(np.moveaxis(lookout.picture(row), 0, -1), draw, recipe.fit)
-        return np.moveaxis(changed, -1, 0)
+        pixels = np.moveaxis(renderer.picture(row), 0, -1)
+        return np.moveaxis(photometric_augmentation(pixels, draw, recipe.fit), -1, 0)
 
-    return _seen(look, rows.tolist())
+    return _stacked(example, rows.tolist())
 
 
-def altitude_examples(ground: Mapped, recipe: Recipe) -> Floats:
-    """What the altitude network sees: views of the map from every altitude, in the light of other days."""
+def altitude_examples(ground: HasTexture, recipe: Recipe) -> Floats:
+    """Inputs of the altitude network: views of the map from every altitude, with photometric augmentation."""
     options = replace(recipe.fit, views=recipe.quantise.views)
     views = draw_views(ground.texture, recipe.camera, AltitudeBins.from_options(recipe.bins), options)
-    looks = Looks(ground.texture, recipe.camera, recipe.altitude_network, options)
-    return _seen(lambda row: looks.of(views, row), list(range(len(views))))
+    samples = ViewSamples(ground.texture, recipe.camera, recipe.altitude_network, options)
+    return _stacked(lambda row: samples.of(views, row), list(range(len(views))))
 
 
-def _seen(look: Callable[[int], Floats], rows: list[int]) -> Floats:
+def _stacked(example: Callable[[int], Floats], rows: list[int]) -> Floats:
     with ThreadPoolExecutor(cores()) as pool:
-        seen = list(pool.map(look, rows))
-    return np.stack(seen).astype(np.float32) if seen else np.zeros((0, 3, 1, 1), np.float32)
+        examples = list(pool.map(example, rows))
+    return np.stack(examples).astype(np.float32) if examples else np.zeros((0, 3, 1, 1), np.float32)

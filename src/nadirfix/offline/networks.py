@@ -2,69 +2,95 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.bundle import layout as parts
-from nadirfix.files import Progress, atomic_file
+from nadirfix.errors import WeightsError
+from nadirfix.files import atomic_file
 from nadirfix.geo.coverage import sharp_altitude_m
 from nadirfix.geo.grid import ClassOrder
-from nadirfix.geo.texture import Texture
 from nadirfix.offline.altitude_fit import fit_classes
-from nadirfix.offline.compress import bytes_to_half
+from nadirfix.offline.compress import int8_to_float16
 from nadirfix.offline.describe import save_array
-from nadirfix.offline.int8 import altitude_examples, put_in_eight_bits, quickest_form
-from nadirfix.offline.workdir import Work
+from nadirfix.offline.int8 import altitude_examples, fastest_variant, quantise_network
+from nadirfix.offline.workdir import BuildContext, WorkDir
 from nadirfix.options.recipe import Recipe
 from nadirfix.options.training import TrainOptions
 from nadirfix.runtime import load_network
 from nadirfix.runtime.packaged import ShippedNetwork, shipped_network
 
+if TYPE_CHECKING:
+    from nadirfix.offline.trained_networks import TrainedNetworks
+
 __all__ = [
     "ShippedNetworks",
-    "Surroundings",
+    "choose_networks",
     "fit_altitude",
-    "learns",
-    "put_altitude",
-    "put_place",
+    "install_altitude",
+    "install_place",
+    "require_training_libraries",
     "shipped_altitude",
     "shipped_place",
+    "trains",
 ]
 
+_TRAINING_LIBRARIES = ("torch", "transformers", "safetensors", "onnx", "onnxscript")
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Surroundings:
-    """A bundle being built, its map and its recipe, and whom to tell how far it is."""
 
-    work: Work
-    texture: Texture
-    recipe: Recipe
-    progress: Progress
+def choose_networks(context: BuildContext, *, train: bool, device: str) -> TrainedNetworks | ShippedNetworks:
+    """What makes the bundle's networks; torch is loaded here, if at all, and not with this module."""
+    if shipped := _both_shipped(context.recipe, train=train):
+        return ShippedNetworks(context, altitude=shipped[0], place=shipped[1])
+    from nadirfix.offline.trained_networks import TrainedNetworks
+
+    return TrainedNetworks(context, train=train, device=device)
+
+
+def require_training_libraries(recipe: Recipe, *, train: bool) -> None:
+    """Networks that do not ship are made with torch, which a machine that only locates does not have."""
+    if _both_shipped(recipe, train=train):
+        return
+    missing = [name for name in _TRAINING_LIBRARIES if find_spec(name) is None]
+    if missing:
+        raise WeightsError(
+            "weights.no_torch",
+            "building a bundle with this recipe needs the training libraries",
+            seen=f"{', '.join(missing)} not installed",
+            do="install them with: pip install 'nadirfix[train]', or build without --train from what ships",
+        )
+
+
+def _both_shipped(recipe: Recipe, *, train: bool) -> tuple[ShippedNetwork, ShippedNetwork] | None:
+    """Both networks as the package ships them; None where one is to be trained, or is not among them."""
+    if train and (trains(recipe.altitude_training) or trains(recipe.place_training)):
+        return None
+    altitude, place = shipped_altitude(recipe), shipped_place(recipe)
+    return (altitude, place) if altitude and place else None
 
 
 class ShippedNetworks:
-    """Puts both networks of a bundle in their place; each leaves a note when it is done."""
+    """Installs both networks in a bundle; each leaves a note when it is done."""
 
-    def __init__(self, ground: Surroundings, *, altitude: ShippedNetwork, place: ShippedNetwork) -> None:
-        self.ground, self._altitude, self._place = ground, altitude, place
+    def __init__(self, context: BuildContext, *, altitude: ShippedNetwork, place: ShippedNetwork) -> None:
+        self._context, self._altitude, self._place = context, altitude, place
 
     def cells_to_learn(self) -> None:
-        """Nothing is learned, so any cell will do."""
+        """Nothing is trained, so any cell will do."""
 
     def altitude(self) -> dict[str, Any]:
-        """Put the altitude network in its place; what there is to say about it."""
-        return self.ground.work.note("altitude.json") or put_altitude(self._altitude, self.ground)
+        """Install the altitude network; its card for the manifest."""
+        return self._context.workdir.note("altitude.json") or install_altitude(self._altitude, self._context)
 
     def place(self, _order: ClassOrder) -> dict[str, Any]:
-        """Put the place network in its place; what there is to say about it."""
-        return self.ground.work.note("place.json") or put_place(self._place, self.ground.work)
+        """Install the place network; its card for the manifest."""
+        return self._context.workdir.note("place.json") or install_place(self._place, self._context.workdir)
 
 
-def learns(training: TrainOptions) -> bool:
+def trains(options: TrainOptions) -> bool:
     """Whether there is anything to train: a budget of nothing leaves a network as it starts."""
-    return training.schedule == "plateau" or training.budget_steps > 0 or training.budget_s > 0
+    return options.schedule == "plateau" or options.budget_steps > 0 or options.budget_s > 0
 
 
 def shipped_altitude(recipe: Recipe) -> ShippedNetwork | None:
@@ -77,38 +103,38 @@ def shipped_place(recipe: Recipe) -> ShippedNetwork | None:
     return shipped_network(recipe.place_network)
 
 
-def put_altitude(network: ShippedNetwork, ground: Surroundings) -> dict[str, Any]:
+def install_altitude(network: ShippedNetwork, context: BuildContext) -> dict[str, Any]:
     """Write a shipped altitude network into the bundle, and fit the classes it comes without."""
-    _put(network, ground.work, parts.ALTITUDE)
-    return ground.work.write_note("altitude.json", {**network.about, **fit_altitude(ground)})
+    _write(network, context.workdir, parts.ALTITUDE)
+    return context.workdir.write_note("altitude.json", {**network.card, **fit_altitude(context)})
 
 
-def fit_altitude(ground: Surroundings) -> dict[str, Any]:
-    """Fit classes to the map for an embedder that is in its place already; how that went."""
-    work, recipe = ground.work, ground.recipe
-    put_in_eight_bits(parts.ALTITUDE, lambda: altitude_examples(ground, recipe), recipe, work)
+def fit_altitude(context: BuildContext) -> dict[str, Any]:
+    """Fit altitude classes to the map for an embedder that is installed already; how that went."""
+    workdir, recipe = context.workdir, context.recipe
+    quantise_network(parts.ALTITUDE, lambda: altitude_examples(context, recipe), recipe, workdir)
     fitted = fit_classes(
-        ground.texture,
-        load_network(quickest_form(work, parts.ALTITUDE).path, threads=1).run,
+        context.texture,
+        load_network(fastest_variant(workdir, parts.ALTITUDE).path, threads=1).run,
         camera=recipe.camera,
         bins=AltitudeBins.from_options(recipe.bins),
         network=recipe.altitude_network,
         options=recipe.fit,
-        progress=ground.progress,
+        progress=context.progress,
     )
-    save_array(work.part(parts.ALTITUDE_CLASSES), fitted.rows)
-    sharp_m = sharp_altitude_m(ground.texture, recipe.camera, recipe.altitude_network.width_px)
-    return {"fitted": fitted.about, "sharp_altitude_m": sharp_m}
+    save_array(workdir.part(parts.ALTITUDE_CLASSES), fitted.rows)
+    sharp_m = sharp_altitude_m(context.texture, recipe.camera, recipe.altitude_network.width_px)
+    return {"fitted": fitted.record, "sharp_altitude_m": sharp_m}
 
 
-def put_place(network: ShippedNetwork, work: Work) -> dict[str, Any]:
+def install_place(network: ShippedNetwork, workdir: WorkDir) -> dict[str, Any]:
     """Write a shipped place network into the bundle."""
-    _put(network, work, parts.PLACE)
-    return work.write_note("place.json", network.about)
+    _write(network, workdir, parts.PLACE)
+    return workdir.write_note("place.json", network.card)
 
 
-def _put(network: ShippedNetwork, work: Work, part: str) -> None:
-    # Without onnx nothing is put into eight bits, and the package's own form is all there is.
-    content = bytes_to_half(network.content) if find_spec("onnx") else network.content
-    with atomic_file(work.part(part)) as scratch:
+def _write(network: ShippedNetwork, workdir: WorkDir, part: str) -> None:
+    # Without onnx nothing is quantised, and the package's own variant is all there is.
+    content = int8_to_float16(network.content) if find_spec("onnx") else network.content
+    with atomic_file(workdir.part(part)) as scratch:
         scratch.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Which library runs a bundle's networks fastest on this machine: measured once, on views of its own map."""
+"""Which backend runs a bundle's networks fastest on this machine: measured once, on views of its own map."""
 
 from __future__ import annotations
 
@@ -9,79 +9,80 @@ import numpy as np
 
 from nadirfix.bundle import layout as parts
 from nadirfix.bundle.bundle import Bundle
+from nadirfix.bundle.plan import Plan
 from nadirfix.camera import Camera
 from nadirfix.files import Progress, quiet
-from nadirfix.offline.describe import Lookout
+from nadirfix.offline.describe import ReferenceRenderer
 from nadirfix.offline.int8 import altitude_examples, place_examples
 from nadirfix.options.recipe import QuantiseOptions
-from nadirfix.options.verify import VerifyOptions
-from nadirfix.runtime.backend import remembered_way
-from nadirfix.runtime.benchmark import fastest_way
+from nadirfix.options.verify import MatchOptions
+from nadirfix.runtime.backend import remembered_backend
+from nadirfix.runtime.benchmark import fastest_backend
 from nadirfix.runtime.network import Floats
 from nadirfix.types import Point, View
 
-__all__ = ["find_fastest", "is_known"]
+__all__ = ["is_tuned", "tune_backends"]
 
 _VIEWS = QuantiseOptions(views=12)
-#: From how high the matcher's examples are seen: the middle of what photos are taken from.
-_SEEN_FROM_M = 250.0
-_STAGE = "trying which library is fastest here"
+#: The altitude of the matcher's examples: the middle of what photos are taken from.
+_ALTITUDE_M = 250.0
+_STAGE = "measuring which library is fastest here"
 
 
-def is_known(bundle: Bundle) -> bool:
+def is_tuned(bundle: Bundle) -> bool:
     """Whether this machine has measured this bundle's networks before."""
-    return all(remembered_way(bundle.network_files(part)) for part in _parts(bundle))
+    return all(remembered_backend(bundle.network_files(part)) for part in _parts(bundle))
 
 
-def find_fastest(bundle: Bundle, progress: Progress = quiet) -> dict[str, str]:
-    """Measure every way to run the bundle's networks, keep what was found, and say what it is."""
-    found, asked = {}, _parts(bundle)
-    for done, part in enumerate(asked):
-        progress(_STAGE, done, len(asked))
+def tune_backends(bundle: Bundle, progress: Progress = quiet) -> dict[str, str]:
+    """Measure every backend for the bundle's networks, keep the result, and return the fastest of each."""
+    fastest, networks = {}, _parts(bundle)
+    for done, part in enumerate(networks):
+        progress(_STAGE, done, len(networks))
         scores = part == parts.ALTITUDE and bundle.altitude_classes is None
-        steady = part == parts.PLACE and not (bundle.described or bundle.matcher_name)
-        way = fastest_way(bundle.network_files(part), _SHOWN[part](bundle), scores=scores, steady=steady)
-        found[part] = f"{way.library}, {way.precision}"
-    progress(_STAGE, len(asked), len(asked))
-    return found
+        near_lossless = part == parts.PLACE and Plan.of(bundle).ties_matter
+        examples, files = _EXAMPLES[part](bundle), bundle.network_files(part)
+        backend = fastest_backend(files, examples, scores=scores, near_lossless=near_lossless)
+        fastest[part] = f"{backend.library}, {backend.precision}"
+    progress(_STAGE, len(networks), len(networks))
+    return fastest
 
 
 def _parts(bundle: Bundle) -> tuple[str, ...]:
-    """The networks the bundle carries: a matcher of points is one only where it is XFeat."""
+    """The networks the bundle carries: a matcher is one only where it is XFeat."""
     matcher = (parts.MATCHER,) if bundle.matcher_name == "xfeat" else ()
     return parts.ALTITUDE, parts.PLACE, *matcher
 
 
-def _lookout(bundle: Bundle) -> Lookout:
-    size = bundle.recipe.place_network.width_px, bundle.recipe.place_network.height_px
-    return Lookout(bundle.texture, bundle.canonical, bundle.references, size)
+def _renderer(bundle: Bundle) -> ReferenceRenderer:
+    size = bundle.recipe.place_network.size_px
+    return ReferenceRenderer(bundle.texture, bundle.canonical, bundle.references, size)
 
 
 def _altitude_examples(bundle: Bundle) -> Floats:
-    return altitude_examples(_lookout(bundle), dataclasses.replace(bundle.recipe, quantise=_VIEWS))
+    return altitude_examples(_renderer(bundle), dataclasses.replace(bundle.recipe, quantise=_VIEWS))
 
 
 def _place_examples(bundle: Bundle) -> Floats:
-    return place_examples(_lookout(bundle), dataclasses.replace(bundle.recipe, quantise=_VIEWS))
+    return place_examples(_renderer(bundle), dataclasses.replace(bundle.recipe, quantise=_VIEWS))
 
 
 def _matcher_examples(bundle: Bundle) -> Floats:
-    """Grey views of the map from all over it, as wide as photos are looked at."""
-    width_px = VerifyOptions().width_px
+    """Grey views of the map from all over it, as wide as photos are matched."""
+    width_px = MatchOptions().width_px
     camera = bundle.camera.resized(width_px, width_px * 3 // 4)
-    known = bundle.references
-    rows = np.linspace(0, len(known.east_m) - 1, _VIEWS.views).astype(int)
+    rows = np.linspace(0, len(bundle.references.east_m) - 1, _VIEWS.views).astype(int)
     return np.stack([_grey(bundle, camera, int(row)) for row in rows])[:, None]
 
 
 def _grey(bundle: Bundle, camera: Camera, row: int) -> Floats:
-    known = bundle.references
-    place = Point(float(known.east_m[row]), float(known.north_m[row]), bundle.epsg)
-    seen = bundle.texture.render(View(place, _SEEN_FROM_M, float(known.heading_deg[row])), camera)
-    return np.asarray(seen.pixels.mean(axis=2), np.float32)
+    table = bundle.references
+    center = Point(float(table.east_m[row]), float(table.north_m[row]), bundle.epsg)
+    rendered = bundle.texture.render(View(center, _ALTITUDE_M, float(table.heading_deg[row])), camera)
+    return np.asarray(rendered.pixels.mean(axis=2), np.float32)
 
 
-_SHOWN: dict[str, Callable[[Bundle], Floats]] = {
+_EXAMPLES: dict[str, Callable[[Bundle], Floats]] = {
     parts.ALTITUDE: _altitude_examples,
     parts.PLACE: _place_examples,
     parts.MATCHER: _matcher_examples,

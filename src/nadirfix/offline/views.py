@@ -1,4 +1,4 @@
-"""Which reference views a map has: a lattice of places, each seen at several headings."""
+"""Which reference views a map has: a lattice of places, each at several headings."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.errors import InputError, MapError
 from nadirfix.geo.angle import along_heading, from_heading
-from nadirfix.geo.coverage import Ground
+from nadirfix.geo.coverage import MapCoverage
 from nadirfix.geo.grid import Grid, lattice_places
 from nadirfix.geo.texture import Texture
 from nadirfix.geo.views import Views
 from nadirfix.image.crop import Canonical
-from nadirfix.options.recipe import ReferenceOptions
+from nadirfix.options.recipe import Recipe, ReferenceOptions
 
-__all__ = ["ChosenViews", "choose_views"]
+__all__ = ["ChosenViews", "canonical_view", "choose_views"]
 
 Floats = NDArray[np.float64]
 
-#: Views asked about at a time; each is 81 places.
+#: Views tested for coverage at a time; each is 81 places.
 _PIECE = 4096
 
 
@@ -30,6 +31,12 @@ class ChosenViews:
 
     views: Views
     left_out: int
+
+
+def canonical_view(recipe: Recipe) -> Canonical:
+    """The camera and altitude at which the recipe's references are rendered."""
+    bins = AltitudeBins.from_options(recipe.bins)
+    return Canonical(recipe.camera, canonical_altitude_m(recipe.references, bins))
 
 
 def choose_views(
@@ -48,27 +55,27 @@ def choose_views(
     )
     if options.steps:
         views = _on_whole_steps(views, canonical, grid.origin_m, options.steps)
-    kept = views.take(_shares(texture, views, canonical) >= options.valid_share)
+    kept = views.take(_map_shares(texture, views, canonical) >= options.valid_share)
     if not len(kept):
-        raise _nothing_to_see(count, options)
+        raise _no_views(count, options)
     return ChosenViews(kept, count - len(kept))
 
 
 def _on_whole_steps(views: Views, canonical: Canonical, origin_m: tuple[float, float], steps: int) -> Views:
-    """The views, each moved by at most half a step: there one look of the network serves many of them."""
+    """The views, each moved by at most half a step: there one run of the network serves many of them."""
     across_m, along_m = (side_m / steps for side_m in canonical.footprint_m)
     east, north = views.east_m.copy(), views.north_m.copy()
     for heading_deg in np.unique(views.heading_deg):
-        some = views.heading_deg == heading_deg
-        right, ahead = along_heading(east[some] - origin_m[0], north[some] - origin_m[1], heading_deg)
+        turned = views.heading_deg == heading_deg
+        right, ahead = along_heading(east[turned] - origin_m[0], north[turned] - origin_m[1], heading_deg)
         right, ahead = np.rint(right / across_m) * across_m, np.rint(ahead / along_m) * along_m
         moved = from_heading(right, ahead, heading_deg)
-        east[some], north[some] = origin_m[0] + moved[0], origin_m[1] + moved[1]
+        east[turned], north[turned] = origin_m[0] + moved[0], origin_m[1] + moved[1]
     return Views.level(east, north, views.altitude_m, views.heading_deg)
 
 
-def _shares(texture: Texture, views: Views, canonical: Canonical) -> Floats:
-    ground, starts = Ground(texture), range(0, len(views), _PIECE)
+def _map_shares(texture: Texture, views: Views, canonical: Canonical) -> Floats:
+    ground, starts = MapCoverage(texture), range(0, len(views), _PIECE)
     pieces = (views.take(slice(start, start + _PIECE)) for start in starts)
     return np.concatenate([ground.valid_share(piece, canonical.camera) for piece in pieces])
 
@@ -86,7 +93,7 @@ def _check(options: ReferenceOptions) -> None:
         )
 
 
-def _nothing_to_see(count: int, options: ReferenceOptions) -> MapError:
+def _no_views(count: int, options: ReferenceOptions) -> MapError:
     return MapError(
         "map.too_small",
         "the map has no room for a single reference view",

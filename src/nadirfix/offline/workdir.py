@@ -1,4 +1,4 @@
-"""A bundle being built: its parts so far, in a hidden folder beside the target.
+"""A bundle being built: its parts so far, in a hidden work folder beside the target.
 
 Every part appears whole or not at all, so a build that was stopped, even by kill -9, goes on with what is
 there. The target itself appears in one rename at the very end.
@@ -15,23 +15,28 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from nadirfix.bundle.layout import MANIFEST, listed, read_manifest, write_manifest
+from nadirfix.bundle.layout import MANIFEST, TEXTURE, read_manifest
 from nadirfix.errors import BundleError, OutputError
-from nadirfix.files import atomic_file, check_target, output_errors, replace_dir
+from nadirfix.files import Progress, atomic_file, check_target, output_errors, replace_dir
+from nadirfix.geo.geomap import GeoMap
+from nadirfix.geo.pack import pack_texture
+from nadirfix.geo.texture import Texture
+from nadirfix.offline.manifest import Inputs, list_parts, write_manifest
+from nadirfix.options.recipe import Recipe
 
-__all__ = ["Inputs", "Work", "is_built"]
+__all__ = ["BuildContext", "WorkDir", "is_built", "pack_map"]
 
-#: What a bundle is made from: versions, recipe, map files. Two builds of equal inputs give equal bundles.
-Inputs = dict[str, Any]
+#: Decoded tiles of the map kept while it is rendered from everywhere: a quarter of a gigabyte.
+_CACHED_TILES = 256
 
 _STATE = "state.json"
 _LOCK = "lock"
-_SHOWN_DIFFERENCES = 4
-_SHOWN_LETTERS = 40
+_MAX_DIFFERENCES = 4
+_MAX_LETTERS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkDir:
     """An unfinished bundle; made by ``begin``, ended by ``finish``."""
 
     target: Path
@@ -39,22 +44,22 @@ class Work:
     lock: FileLock | None = field(default=None, compare=False)
 
     @classmethod
-    def begin(cls, target: Path, inputs: Inputs, *, resume: bool, overwrite: bool) -> Work:
+    def begin(cls, target: Path, inputs: Inputs, *, resume: bool, overwrite: bool) -> WorkDir:
         """Start a build, or go on with the one that was stopped; refuses to touch anything else."""
         _check_free(target, overwrite=overwrite)
-        work = cls(target, inputs, _locked(target))
-        if work.left_over():
-            work._take_over(resume=resume, overwrite=overwrite)
+        workdir = cls(target, inputs, _locked(target))
+        if workdir.left_over():
+            workdir._take_over(resume=resume, overwrite=overwrite)
         with output_errors(target):
-            work.parts.mkdir(parents=True, exist_ok=True)
-            for scratch in [*work.folder.glob(".*.part"), *work.parts.glob(".*.part")]:
+            workdir.parts.mkdir(parents=True, exist_ok=True)
+            for scratch in [*workdir.folder.glob(".*.part"), *workdir.parts.glob(".*.part")]:
                 scratch.unlink()
-        work.write_note(_STATE, inputs)
-        return work
+        workdir.write_note(_STATE, inputs)
+        return workdir
 
     @property
     def folder(self) -> Path:
-        """Where the work lies: checkpoints, notes, and the parts."""
+        """The work folder: checkpoints, notes, and the parts."""
         return _folder(self.target)
 
     @property
@@ -76,7 +81,7 @@ class Work:
         return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     def write_note(self, name: str, content: dict[str, Any]) -> dict[str, Any]:
-        """Remember what a step found out."""
+        """Remember the result of a step."""
         with atomic_file(self.folder / name) as scratch:
             scratch.write_text(json.dumps(content, sort_keys=True, allow_nan=False), encoding="utf-8")
         return content
@@ -85,14 +90,14 @@ class Work:
         """Seal the parts and put them in the target's place."""
         with output_errors(self.target):
             names = {path.name for path in self.parts.iterdir()} - {MANIFEST}
-            write_manifest(self.parts, {**self.inputs, **manifest, "parts": listed(self.parts, names)})
+            write_manifest(self.parts, {**self.inputs, **manifest, "parts": list_parts(self.parts, names)})
             replace_dir(self.parts, self.target)
         if self.lock is not None:
             self.lock.release(force=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _take_over(self, *, resume: bool, overwrite: bool) -> None:
-        """Keep what an earlier build left, or clear it away, as told."""
+        """Keep what an earlier build left, or clear it away."""
         if not (resume or overwrite):
             raise OutputError(
                 "output.exists",
@@ -100,14 +105,32 @@ class Work:
                 seen=str(self.folder),
                 do="go on with it by --resume, or begin anew with --overwrite",
             )
-        found = self.note(_STATE)
-        if resume and found == self.inputs and self.parts.is_dir():
+        earlier = self.note(_STATE)
+        if resume and earlier == self.inputs and self.parts.is_dir():
             return
-        if resume and found and found != self.inputs and not overwrite:
-            raise _mismatch(self.folder, found, self.inputs)
+        if resume and earlier and earlier != self.inputs and not overwrite:
+            raise _mismatch(self.folder, earlier, self.inputs)
         with output_errors(self.folder):
             for path in self.left_over():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BuildContext:
+    """What every step of a build needs: work folder, map, recipe, and where progress is reported."""
+
+    workdir: WorkDir
+    texture: Texture
+    recipe: Recipe
+    progress: Progress
+
+
+def pack_map(workdir: WorkDir, geomap: GeoMap, recipe: Recipe, progress: Progress) -> Texture:
+    """The map as the bundle carries it: packed into one texture, unless an earlier build did."""
+    path = workdir.part(TEXTURE)
+    if not path.exists():
+        pack_texture(geomap, path, options=recipe.texture, progress=progress)
+    return Texture.load(path, kept_tiles=_CACHED_TILES)
 
 
 def _folder(target: Path) -> Path:
@@ -137,9 +160,9 @@ def is_built(target: Path, inputs: Inputs) -> bool:
     if not (target / MANIFEST).exists():
         return False
     manifest = read_manifest(target)
-    found = {key: manifest.get(key) for key in inputs}
-    if found != inputs:
-        raise _mismatch(target, found, inputs)
+    built = {key: manifest.get(key) for key in inputs}
+    if built != inputs:
+        raise _mismatch(target, built, inputs)
     return True
 
 
@@ -151,12 +174,12 @@ def _check_free(target: Path, *, overwrite: bool) -> None:
 
 def _mismatch(folder: Path, old: Inputs, new: Inputs) -> BundleError:
     differences = list(_differences(old, new))
-    more = len(differences) - _SHOWN_DIFFERENCES
-    shown = "; ".join(differences[:_SHOWN_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
+    more = len(differences) - _MAX_DIFFERENCES
+    listed = "; ".join(differences[:_MAX_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
     return BundleError(
         "bundle.mismatch",
         "the bundle was begun with another map or recipe",
-        seen=f"{folder}: {shown}",
+        seen=f"{folder}: {listed}",
         do="give the old inputs, name another --out, or begin anew with --overwrite",
     )
 
@@ -175,4 +198,4 @@ def _differences(old: Any, new: Any, name: str = "") -> Iterator[str]:
 
 def _short(value: Any) -> str:
     text = str(value)
-    return text if len(text) <= _SHOWN_LETTERS else f"{text[:_SHOWN_LETTERS]}…"
+    return text if len(text) <= _MAX_LETTERS else f"{text[:_MAX_LETTERS]}…"

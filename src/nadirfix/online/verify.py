@@ -1,129 +1,125 @@
-"""Beyond retrieval: views the photo may show, held against the map until it confirms one."""
+"""Beyond retrieval: views the photo may show, verified against the map until it confirms one."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nadirfix.altitude.posterior import likely_altitudes
-from nadirfix.online.photo import Height, Shot, estimate_height
+from nadirfix.online.altitude import PhotoAltitude, estimate_altitude
+from nadirfix.online.answer import Answer, Evidence, refused, verified, voted
 from nadirfix.options.locate import LocateOptions
-from nadirfix.options.map import RenderOptions
+from nadirfix.options.verify import VerifyOptions
 from nadirfix.options.voting import VoteOptions
-from nadirfix.retrieval.crops import Frame, Scale
+from nadirfix.retrieval.crops import PhotoCrops, Scale
 from nadirfix.retrieval.hypotheses import hypotheses, hypotheses_of_middle
 from nadirfix.timing import Stopwatch
-from nadirfix.types import Fix, Hypothesis
-from nadirfix.verify.registration import Comparison
-from nadirfix.verify.result import verified_fix
-from nadirfix.verify.search import decide, from_middle_to_whole
+from nadirfix.types import Hypothesis
+from nadirfix.verify.registration import MAP_SAMPLING, Registration
+from nadirfix.verify.result import refused_confidence, verified_places
+from nadirfix.verify.search import VerificationResult, hypothesis_stages, verify_hypotheses
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
+    from nadirfix.bundle.plan import Plan
 
-__all__ = ["confirmed"]
+__all__ = ["answer_by_verification", "answer_by_votes", "answer_of"]
 
-#: An altitude that was given and is this much off, relatively, is worth a remark: take-off, sea or lens.
+#: An altitude that was given and is this much off, relatively, is worth a warning: take-off, sea or lens.
 _FAR_OFF = 0.1
 
 
-def confirmed(
-    fix: Fix,
-    shot: Shot,
-    height: Height,
-    bundle: Bundle,
-    *,
-    embedding: NDArray[np.float32],
-    options: LocateOptions,
-    watch: Stopwatch,
-) -> Fix:
-    """What the whole frame votes for, held against the map where the bundle carries something to do so.
-
-    The embedding is that of the photo's middle: what looks like it is known already, and is asked first.
-    """
-    asked, known = options.verification, height.altitude_m is not None
-    detector = bundle.matcher(asked.features) if options.verify and known else None
-    # Networks that never saw the map tell its cells apart badly; all crops of the frame together do not.
-    frame = options.whole_frame and known and bundle.described
-    votes = options.votes or (asked.votes if detector or frame else None)
-    if votes is None:
-        return fix
-
-    guess = _Guesses(shot, height, bundle, embedding, watch)
-    if detector is None:
-        return _moved(fix, guess.voted(votes)[0], shot, height)
-    ground = bundle.texture.rendered_with(RenderOptions(supersample=asked.supersample))
-    camera = shot.camera
-    compare = Comparison(shot.pixels, camera, texture=ground, detector=detector, options=asked, watch=watch)
-    verdict = decide(from_middle_to_whole(guess, votes, asked), compare, asked)
-    told = verified_fix(fix, verdict, camera, options=asked)
-    return replace(told, warnings=shot.warnings + _contradiction(told, height)) if told.verified else told
+def answer_by_votes(
+    evidence: Evidence, bundle: Bundle, plan: Plan, *, options: LocateOptions, watch: Stopwatch
+) -> Answer:
+    """The view most crops of the frame vote for."""
+    best = _PhotoHypotheses(evidence, bundle, plan, watch).from_votes(options.votes)[0]
+    return Answer(voted(evidence, best), warnings=evidence.warnings)
 
 
-def _contradiction(told: Fix, height: Height) -> tuple[str, ...]:
-    """What was said of the altitude, where the map says something else; an estimate is simply replaced."""
-    given_m, found_m = height.altitude_m, told.altitude_m
-    if height.estimate is not None or given_m is None or found_m is None:
+def answer_by_verification(
+    evidence: Evidence, bundle: Bundle, plan: Plan, *, options: LocateOptions, watch: Stopwatch
+) -> Answer:
+    """The view the map confirms, or why it confirms none."""
+    verification, photo = options.verification, evidence.photo
+    registration = Registration(
+        photo.pixels,
+        photo.camera,
+        texture=bundle.texture.rendered_with(MAP_SAMPLING),
+        detector=bundle.keypoint_detector(verification.features),
+        options=verification.match,
+        watch=watch,
+    )
+    source = _PhotoHypotheses(evidence, bundle, plan, watch)
+    stages = hypothesis_stages(source, options.votes, verification.search)
+    result = verify_hypotheses(stages, registration, verification)
+    return answer_of(evidence, result, verification)
+
+
+def answer_of(evidence: Evidence, result: VerificationResult, options: VerifyOptions) -> Answer:
+    """The confirmed place, or none and the reason; other places the photo matched are reported with it."""
+    places, confirmed = verified_places(result, options), result.reason is None
+    reported = places[int(confirmed) : options.search.reported]
+    others = tuple(verified(evidence, place, confirmed=False) for place in reported)
+    if result.reason is not None:
+        inliers = places[0].inliers if places else 0
+        confidence = refused_confidence(places, options)
+        return Answer(
+            refused(evidence, result.reason, confidence=confidence, inliers=inliers),
+            others,
+            evidence.warnings,
+        )
+    contradiction = _contradiction(places[0].view.altitude_m, evidence.altitude)
+    best = verified(evidence, places[0], confirmed=True)
+    return Answer(best, others, evidence.photo.warnings + contradiction)
+
+
+def _contradiction(found_m: float, altitude: PhotoAltitude) -> tuple[str, ...]:
+    """A given altitude that the map contradicts; an estimate is simply replaced."""
+    given_m = altitude.altitude_m
+    if altitude.estimate is not None or given_m is None:
         return ()
-    if abs(found_m - given_m) <= max(3 * (height.sigma_m or 0.0), _FAR_OFF * given_m):
+    if abs(found_m - given_m) <= max(3 * (altitude.sigma_m or 0.0), _FAR_OFF * given_m):
         return ()
     return (f"{given_m:.0f} m above ground were given, the map shows the photo from {found_m:.0f} m",)
 
 
-class _Guesses:
+class _PhotoHypotheses:
     """Views a photo may show: from its middle, which costs nothing more, and from all of its frame."""
 
-    def __init__(
-        self, shot: Shot, height: Height, bundle: Bundle, embedding: NDArray[np.float32], watch: Stopwatch
-    ) -> None:
-        self._shot, self._height, self._bundle, self._watch = shot, height, bundle, watch
-        self._embedding = embedding
+    def __init__(self, evidence: Evidence, bundle: Bundle, plan: Plan, watch: Stopwatch) -> None:
+        self._photo, self._altitude, self._found = evidence.photo, evidence.altitude, evidence.found
+        self._bundle, self._plan, self._watch = bundle, plan, watch
 
     @cached_property
-    def _frame(self) -> Frame:
-        frame = Frame(self._shot.pixels, self._shot.camera, self._bundle.lookup)
-        if self._height.gsd_m is not None:
-            frame.remember_middle(self._height.gsd_m, self._bundle.describe(self._embedding))
-        return frame
+    def _crops(self) -> PhotoCrops:
+        crops = PhotoCrops(self._photo.pixels, self._photo.camera, self._bundle.reference_search)
+        if self._plan.cropped and self._altitude.gsd_m is not None:
+            crops.cache_middle(self._altitude.gsd_m, self._bundle.describe(self._found.embedding))
+        return crops
 
-    def of_middle(self, how: VoteOptions) -> list[Hypothesis]:
-        """From the crop the published answer looks at, at the altitude it was cut for, among all cells."""
-        if self._height.gsd_m is None:
+    def from_middle(self, options: VoteOptions) -> list[Hypothesis]:
+        """From the crop that was retrieved with, at the altitude it was cut for, among all cells."""
+        if not self._plan.cropped or self._altitude.gsd_m is None:
             return []
         with self._watch.stage("votes"):
-            return hypotheses_of_middle(self._frame, Scale(self._height.gsd_m, 1.0), how)
+            return hypotheses_of_middle(self._crops, Scale(self._altitude.gsd_m, 1.0), options)
 
-    def voted(self, how: VoteOptions) -> list[Hypothesis]:
-        """From the whole frame, at every altitude that comes into question."""
+    def from_votes(self, options: VoteOptions) -> list[Hypothesis]:
+        """From the whole frame, at every altitude in question."""
         with self._watch.stage("votes"):
-            return hypotheses(self._frame, self._scales(how), how)
+            return hypotheses(self._crops, self._scales(options), options)
 
-    def _scales(self, how: VoteOptions) -> list[Scale]:
-        height, shot = self._height, self._shot
-        asked = height.estimate is None and (height.sigma_m or not height.known)
-        estimate = estimate_height(shot, self._bundle).estimate if asked else height.estimate
-        levels = likely_altitudes(estimate, height.known, how)
-        return [
-            Scale(shot.camera.gsd_m(self._as_cut(level.altitude_m, how)), level.share) for level in levels
-        ]
+    def _scales(self, options: VoteOptions) -> list[Scale]:
+        altitude, camera = self._altitude, self._photo.camera
+        unsure = altitude.estimate is None and (altitude.sigma_m or not altitude.known)
+        estimate = estimate_altitude(self._photo, self._bundle).estimate if unsure else altitude.estimate
+        levels = likely_altitudes(estimate, altitude.known, options)
+        return [Scale(camera.gsd_m(self._as_cut(level.altitude_m, options)), level.share) for level in levels]
 
-    def _as_cut(self, altitude_m: float, how: VoteOptions) -> float:
+    def _as_cut(self, altitude_m: float, options: VoteOptions) -> float:
         """The altitude, or the one the middle was cut for where they are as good as the same."""
-        before_m = self._height.altitude_m
-        same = before_m is not None and abs(math.log(altitude_m / before_m)) < how.scale / 2
+        before_m = self._altitude.altitude_m
+        same = before_m is not None and abs(math.log(altitude_m / before_m)) < options.scale / 2
         return before_m if same and before_m is not None else altitude_m
-
-
-def _moved(fix: Fix, best: Hypothesis, shot: Shot, height: Height) -> Fix:
-    """The fix, moved to where the frame's votes have it; an altitude that was given is believed."""
-    view, camera = best.view, shot.camera
-    there = replace(fix, status="fix", reason=None, position=view.center, heading_deg=view.heading_deg)
-    if height.estimate is None:
-        return there
-    gsd_m, footprint_m = camera.gsd_m(view.altitude_m), camera.footprint_m(view.altitude_m)
-    return replace(there, altitude_m=view.altitude_m, gsd_m=gsd_m, footprint_m=footprint_m)

@@ -30,8 +30,8 @@ class TagOptions:
     def __post_init__(self) -> None:
         height_m = 0.0 if self.ground_height_m is None else self.ground_height_m
         spreads = (self.relative_share, self.relative_m, self.gnss_m)
-        told = _LOWEST_M <= height_m <= _HIGHEST_M and 0 < self.least_m <= self.most_m < math.inf
-        if not (told and all(0 < s < math.inf for s in spreads)):
+        sound = _LOWEST_M <= height_m <= _HIGHEST_M and 0 < self.least_m <= self.most_m < math.inf
+        if not (sound and all(0 < s < math.inf for s in spreads)):
             raise InputError(
                 "options.invalid",
                 "the tags of a photo cannot be weighed with these options",
@@ -43,21 +43,21 @@ class TagOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LocateOptions:
-    """How one photo is placed."""
+    """How one photo is located."""
 
     crop: bool = True  # False: the whole photo, as if its altitude were not known
     cells: int | None = None  # how many of the likeliest are searched; 0: all; None: as suits the bundle
     published_cells: int = 3  # what suits one that was trained, or is large
     search_all_up_to: int = 100_000  # references, where nothing was trained: about 35 km²
     retrieve: int = 10
-    weighted: bool = True  # False: the nearest reference alone is the answer
+    weighted: bool = True  # False: the nearest reference alone is the answer (--no-wce)
     outlier_share: float = 0.4
-    whole_frame: bool = True  # False: the middle of the photo alone answers, as published
-    votes: VoteOptions | None = None  # how the whole frame votes; None: as usual, where it is asked at all
-    keep_on_line: bool = True  # candidates on the line between agreeing and not: kept, as published
+    whole_frame: bool | None = None  # votes for the answer; None: where nothing was trained
+    votes: VoteOptions = field(default_factory=VoteOptions)  # how the whole frame votes
+    keep_on_line: bool = True  # candidates on the boundary between inliers and outliers: kept, as published
     weight_epsilon: float = 1e-8
     tags: TagOptions = field(default_factory=TagOptions)  # what they say of the altitude is weighed in
-    verify: bool = True  # hold hypotheses against the map, where the bundle carries a matcher
+    verify: bool = True  # hypotheses are verified against the map, where the bundle carries a matcher
     verification: VerifyOptions = field(default_factory=VerifyOptions)
     max_pixels: int = 200_000_000
     min_side_px: int = 32  # below this there is nothing to see

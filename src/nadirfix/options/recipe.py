@@ -33,8 +33,8 @@ __all__ = [
     "ships",
 ]
 
-#: How a photo from above the canonical altitude comes to its scale: by means of its own pixels, or, as
-#: published, as if the whole of it were enlarged by a cubic first.
+#: How a photo from above the canonical altitude is resampled to its scale: by means of its own pixels, or, as
+#: published, as if the whole of it were enlarged by a cubic first (ADR 42).
 Enlarge = Literal["mean", "cubic"]
 
 
@@ -69,7 +69,7 @@ class ReferenceOptions:
     valid_share: float = 0.8  # views with less of the map under them are left out and counted
     whiten_dims: int = 0  # descriptors are whitened on the map's own references to so many numbers; 0: not
     whiten_power: float = 1.0  # 1: all axes count alike; 0: as they are; half way carries to other dates
-    steps: int = 0  # views lie on whole steps, so many to a view: one look serves many of them; 0: anywhere
+    steps: int = 0  # views lie on whole steps, so many to a view: one run serves many of them; 0: anywhere
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +95,11 @@ class NetworkOptions:
     mix_channels: int = 256
     mix_rows: int = 4
 
+    @property
+    def size_px(self) -> tuple[int, int]:
+        """Width and height of its input."""
+        return self.width_px, self.height_px
+
 
 @dataclass(frozen=True, kw_only=True)
 class HeadOptions:
@@ -115,8 +120,8 @@ class FitOptions:
     views: int = 600
     valid_share: float = 0.95  # share of a view that must lie on the map
     light: float = 0.3  # largest relative change of light and contrast
-    noise_levels: float = 1.5  # largest deviation of noise, in grey levels of the picture the network sees
-    soften_px: float = 1.0  # largest radius of blur, in pixels the network sees: other lenses are softer
+    noise_levels: float = 1.5  # largest deviation of noise, in grey levels of the network's input
+    soften_px: float = 1.0  # largest radius of blur, in the network's pixels: other lenses are softer
     penalty: float = 1.0  # how much large weights cost
     seed: int = 0
 
@@ -134,22 +139,22 @@ class FitOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class QuantiseOptions:
-    """How networks are put into eight bits when a bundle is built."""
+    """How networks are quantised to int8 when a bundle is built."""
 
     views: int = 48  # of the map, to measure ranges and to compare; 0: networks stay as they are
-    likeness: float = 0.99  # cosine of both forms' answers at the 5th percentile, below which it is left out
+    likeness: float = 0.99  # least cosine similarity of outputs to float32's, at the 5th percentile
 
     def __post_init__(self) -> None:
         if not (self.views >= 0 and 0 < self.likeness <= 1):
             raise InputError(
                 "options.invalid",
-                "networks cannot be put into eight bits with these options",
+                "networks cannot be quantised to int8 with these options",
                 seen=f"{self}",
                 do="give views from 0 (none: they stay as they are) and a likeness above 0, at most 1",
             )
 
 
-#: What ``bench/ship.py`` makes for the standard recipe: networks of many places, ready to run without torch.
+#: What ``bench/training/ship.py`` makes for the standard recipe: networks of many places; no torch.
 SHIPPED_ALTITUDE = NetworkOptions(
     input="spectrum", width_px=448, height_px=336, encoder="resnet50-stage3-he", weights="random",
     start="standard-altitude",

@@ -27,15 +27,15 @@ def changed(settings: T, table: dict[str, Any], *, where: str) -> T:
     return dataclasses.replace(settings, **values)  # type: ignore[type-var]
 
 
-def _value(now: Any, new: Any, hint: Any, where: str) -> Any:
-    if isinstance(now, Camera):
+def _value(old: Any, new: Any, hint: Any, where: str) -> Any:
+    if isinstance(old, Camera):
         return Camera.parse(str(new))
-    if dataclasses.is_dataclass(now) and isinstance(new, dict):
-        return changed(now, new, where=where)
+    if dataclasses.is_dataclass(old) and isinstance(new, dict):
+        return changed(old, new, where=where)
     if hint is float and isinstance(new, int) and not isinstance(new, bool):
         return float(new)
     if not _fits(new, hint):
-        raise _bad_option(where, f"{new!r}", f"give {_spelled(hint)}")
+        raise _bad_option(where, f"{new!r}", f"give {_choices(hint)}")
     return new
 
 
@@ -47,7 +47,7 @@ def _fits(value: Any, hint: Any) -> bool:
     return type(value) is hint
 
 
-def _spelled(hint: Any) -> str:
+def _choices(hint: Any) -> str:
     names = typing.get_args(hint)
     return " or ".join(map(repr, names)) if names else f"a value of type {hint.__name__}"
 

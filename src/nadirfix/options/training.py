@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["AugmentOptions", "ContrastOptions", "PairOptions", "TrainOptions"]
+__all__ = ["AugmentOptions", "ContrastOptions", "TrainOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,12 +21,12 @@ class AugmentOptions:
     tint: float = 0.0  # largest relative change of each colour that differs from part to part
     soften_px: float = 0.0  # largest radius (one deviation) of a blur, as of another lens
     patches: float = 0.1  # share of the picture that may be replaced by something else
-    tilt_deg: float = 2.0  # largest lean of the camera
+    tilt_deg: float = 2.0  # largest tilt of the camera
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastOptions:
-    """How far two looks at one place may lie apart, and what counts as another place."""
+    """How far two views of one place may lie apart, and what counts as another place."""
 
     temperature: float = 0.05
     shift_m: float = 35.0  # to the nearest of references 65 m apart it is at most 46 m
@@ -35,30 +35,6 @@ class ContrastOptions:
     tilt_deg: float = 2.0
     centre: bool = False  # compare what is left when the mean of the batch is taken out, as whitening does
     near_m: float = 120.0  # places nearer than this show too much of the same ground to be told apart
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairOptions:
-    """Two looks at the same ground from which a matcher learns, and what it learns from them."""
-
-    side_px: int = 320
-    coarsest_m: float = 2.3  # per pixel: a photo from 700 m, 512 pixels wide
-    finest_m: float = 0.3  # a photo from 100 m
-    finest_map: float = 0.75  # and never finer than this many pixels of the map
-    shift_m: float = 30.0  # what retrieval leaves behind
-    shift_share: float = 0.35  # but no more than this share of a side
-    turn_deg: float = 16.0
-    scale: float = 0.13
-    farther: float = 0.2  # share of pairs that lie twice as far apart in turn and scale
-    tilt_deg: float = 2.0
-    other_date: float = 0.7  # share of pairs of two dates, where there are two
-    points: int = 768  # of a pair, looked for among each other
-    strangers: int = 512  # points of the second look that the first has none for
-    jitter_px: float = 1.0  # points are found again no nearer than this
-    near_px: float = 5.0  # nearer ones are the same
-    settle_px: int = 0  # dates that lie apart are moved by up to this to fit; 0: they teach no places
-    places_weight: float = 1.0  # of where in a cell the point lies, against its description
-    reliance_weight: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,8 +24,8 @@ HEAD = ["", "R@1", "R@5", "within 100 m", "median", "altitude off", "within 25 m
 
 def ablation_tables(rows: Sequence[Mapping[str, Any]]) -> str:
     """One table for each question."""
-    told = ["<h2>What each part is worth</h2>"]
-    told.append(
+    parts = ["<h2>What each part is worth</h2>"]
+    parts.append(
         "<p>The same photos with one thing changed at a time. Variants were trained on the map in the bundle"
         " with the same recipe otherwise; the row set apart is this bundle. The last three columns are shares"
         " of photos whose altitude was found within so many metres.</p>"
@@ -33,10 +33,10 @@ def ablation_tables(rows: Sequence[Mapping[str, Any]]) -> str:
     for name, question in TABLES.items():
         chosen = [row for row in rows if row["table"] == name]
         if chosen:
-            told.append(f"<h3>{escape(question)}</h3>")
+            parts.append(f"<h3>{escape(question)}</h3>")
             main = next((i for i, row in enumerate(chosen) if row["this_bundle"]), None)
-            told.append(table(HEAD, [ablation_cells(row) for row in chosen], main=main))
-    return "".join(told)
+            parts.append(table(HEAD, [ablation_cells(row) for row in chosen], main=main))
+    return "".join(parts)
 
 
 def ablation_cells(row: Mapping[str, Any]) -> list[str]:

@@ -32,8 +32,8 @@ class _Frame:
     height_px: int
     gsd_m: float
 
-    def pixel(self, place: Point) -> tuple[float, float]:
-        here = place.to(self.center.epsg)
+    def pixel(self, point: Point) -> tuple[float, float]:
+        here = point.to(self.center.epsg)
         x = self.width_px / 2 + (here.east_m - self.center.east_m) / self.gsd_m
         return x, self.height_px / 2 - (here.north_m - self.center.north_m) / self.gsd_m
 
@@ -60,16 +60,16 @@ def _frame(texture: Texture) -> _Frame:
 
 def _ground(texture: Texture, frame: _Frame) -> NDArray[np.uint8]:
     camera = Camera(frame.width_px, frame.height_px, 1000.0, 1000.0)
-    seen = texture.render(View(frame.center, camera.altitude_m(frame.gsd_m)), camera)
-    return np.where(seen.valid[..., None] > 0, seen.pixels * _DIM, 40.0).astype(np.uint8)
+    rendered = texture.render(View(frame.center, camera.altitude_m(frame.gsd_m)), camera)
+    return np.where(rendered.valid[..., None] > 0, rendered.pixels * _DIM, 40.0).astype(np.uint8)
 
 
 def _lines(records: Sequence[QueryRecord], frame: _Frame) -> str:
     drawn = []
     for record in sorted(records, key=error_m, reverse=True):
-        place = record.fix.position if record.fix else None
-        if place is not None:
-            (x1, y1), (x2, y2) = frame.pixel(record.truth), frame.pixel(place)
+        position = record.fix.position if record.fix else None
+        if position is not None:
+            (x1, y1), (x2, y2) = frame.pixel(record.truth), frame.pixel(position)
             kind = "line near" if error_m(record) < NEAR_M else "line"
             drawn.append(f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
     return "".join(drawn)
@@ -79,12 +79,12 @@ def _dots(records: Sequence[QueryRecord], frame: _Frame) -> str:
     radius = 4.5 if len(records) < 600 else 3.0
     drawn = []
     for record in sorted(records, key=error_m, reverse=True):
-        place = record.fix.position if record.fix else None
-        truth = "truth" if place is not None else "none"
-        if place is not None:
+        position = record.fix.position if record.fix else None
+        truth = "truth" if position is not None else "none"
+        if position is not None:
             kind = "answer near" if error_m(record) < NEAR_M else "answer"
-            drawn.append(_dot(kind, frame.pixel(place), radius, f"{record.photo}: answer"))
-        drawn.append(_dot(truth, frame.pixel(record.truth), radius, _told(record)))
+            drawn.append(_dot(kind, frame.pixel(position), radius, f"{record.photo}: answer"))
+        drawn.append(_dot(truth, frame.pixel(record.truth), radius, _title(record)))
     return "".join(drawn)
 
 
@@ -93,7 +93,7 @@ def _dot(kind: str, at: tuple[float, float], radius: float, title: str) -> str:
     return f'<circle class="{kind}" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="{radius}">{words}</circle>'
 
 
-def _told(record: QueryRecord) -> str:
+def _title(record: QueryRecord) -> str:
     off = error_m(record)
     height = f" from {record.altitude_m:.0f} m" if record.altitude_m is not None else ""
     return f"{record.photo}{height}: {metres(off) + ' off' if np.isfinite(off) else record.status}"

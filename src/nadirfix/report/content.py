@@ -20,7 +20,7 @@ MAIN = "estimated"
 #: What is answered where the bundle lets fixes be verified.
 VERIFIED = "verified"
 
-#: The ways of knowing the altitude, in words.
+#: The variants of an evaluation, in words.
 COLUMN_NAMES = {
     VERIFIED: "verified against the map",
     MAIN: "altitude estimated from the photo",

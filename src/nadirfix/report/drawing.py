@@ -1,4 +1,4 @@
-"""Pictures with things drawn on them: frames, dots, outlines, and several pictures on one sheet."""
+"""Pictures with things drawn on them: frames, dots, outlines, and several pictures in one."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from nadirfix.geo.render import Rendered
 from nadirfix.types import Fix, Point, View
 
 __all__ = [
+    "CANDIDATE",
     "DOUBT",
     "GOOD",
     "PANEL_PX",
-    "THOUGHT",
+    "checkerboard",
     "draw_dot",
     "draw_frame",
     "draw_outline",
     "draw_radius",
     "fitted",
+    "map_picture",
+    "panel_grid",
     "pixel_of",
-    "sheet_of",
-    "shown_map",
-    "squares_of",
     "with_lines",
 ]
 
@@ -34,10 +34,10 @@ Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 Colour = tuple[int, int, int]
 
-#: Width and height of one panel of a sheet.
+#: Width and height of one panel.
 PANEL_PX = (760, 570)
-#: What is confirmed, what is not, and what was only thought of.
-GOOD, DOUBT, THOUGHT = (22, 158, 92), (214, 84, 58), (255, 196, 48)
+#: What is confirmed, what is not, and what was only a candidate.
+GOOD, DOUBT, CANDIDATE = (22, 158, 92), (214, 84, 58), (255, 196, 48)
 _PAPER, _INK, _SOFT = (247, 246, 242), (38, 40, 44), (112, 114, 118)
 _NO_MAP = (214, 212, 206)
 _GAP_PX, _HEAD_PX, _CAPTION_PX = 20, 96, 30
@@ -45,19 +45,19 @@ _CHECKS = 6
 _LINES = 10
 
 
-def sheet_of(panels: Sequence[tuple[str, Bytes]], title: str, line: str, *, good: bool) -> Image.Image:
+def panel_grid(panels: Sequence[tuple[str, Bytes]], title: str, line: str, *, good: bool) -> Image.Image:
     """Two panels by two under a headline."""
     width, height = PANEL_PX
     cell = width + _GAP_PX, height + _CAPTION_PX + _GAP_PX
-    sheet = Image.new("RGB", (_GAP_PX + 2 * cell[0], _HEAD_PX + 2 * cell[1]), _PAPER)
-    draw = ImageDraw.Draw(sheet)
+    canvas = Image.new("RGB", (_GAP_PX + 2 * cell[0], _HEAD_PX + 2 * cell[1]), _PAPER)
+    draw = ImageDraw.Draw(canvas)
     draw.text((_GAP_PX, 34), title, fill=GOOD if good else DOUBT, font=_font(30), anchor="lm")
     draw.text((_GAP_PX, 72), line, fill=_SOFT, font=_font(20), anchor="lm")
     for i, (words, pixels) in enumerate(panels):
         x, y = _GAP_PX + i % 2 * cell[0], _HEAD_PX + i // 2 * cell[1]
         draw.text((x, y + _CAPTION_PX / 2), words, fill=_INK, font=_font(19), anchor="lm")
-        sheet.paste(Image.fromarray(pixels), (x, y + _CAPTION_PX))
-    return sheet
+        canvas.paste(Image.fromarray(pixels), (x, y + _CAPTION_PX))
+    return canvas
 
 
 def _font(size_px: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
@@ -71,30 +71,30 @@ def fitted(pixels: Bytes) -> tuple[Bytes, float]:
     return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8), scale
 
 
-def shown_map(seen: Rendered, *, dim: float) -> Bytes:
+def map_picture(rendered: Rendered, *, dim: float) -> Bytes:
     """The map, darker if that helps what is drawn on it; paper where there is none."""
     paper = np.array(_NO_MAP, np.float64)
-    return np.rint(np.where(seen.valid[..., None] > 0, seen.pixels * dim, paper)).astype(np.uint8)
+    return np.rint(np.where(rendered.valid[..., None] > 0, rendered.pixels * dim, paper)).astype(np.uint8)
 
 
 def with_lines(pixels: Bytes, lines: Sequence[str], *, height_px: int = PANEL_PX[1]) -> Bytes:
-    """A picture with a few lines of text below, as high as a panel unless told otherwise."""
-    sheet = Image.new("RGB", (pixels.shape[1], height_px), _PAPER)
-    sheet.paste(Image.fromarray(pixels), (0, 0))
-    draw = ImageDraw.Draw(sheet)
+    """A picture with a few lines of text below, as high as a panel by default."""
+    canvas = Image.new("RGB", (pixels.shape[1], height_px), _PAPER)
+    canvas.paste(Image.fromarray(pixels), (0, 0))
+    draw = ImageDraw.Draw(canvas)
     for i, line in enumerate(lines[:_LINES]):
         draw.text((0, pixels.shape[0] + 22 + 27 * i), line, fill=_INK, font=_font(18), anchor="lm")
-    return np.asarray(sheet)
+    return np.asarray(canvas)
 
 
-def pixel_of(place: Point, view: View, camera: Camera) -> tuple[float, float]:
+def pixel_of(point: Point, view: View, camera: Camera) -> tuple[float, float]:
     """Where a place lies on a picture that is north up."""
-    here, gsd_m = place.to(view.center.epsg), camera.gsd_m(view.altitude_m)
+    here, gsd_m = point.to(view.center.epsg), camera.gsd_m(view.altitude_m)
     x = camera.width_px / 2 + (here.east_m - view.center.east_m) / gsd_m
     return x, camera.height_px / 2 - (here.north_m - view.center.north_m) / gsd_m
 
 
-def squares_of(pixels: Bytes) -> Bytes:
+def checkerboard(pixels: Bytes) -> Bytes:
     """Every other square of a picture, with cover as its fourth channel."""
     rows, cols = np.ogrid[: pixels.shape[0], : pixels.shape[1]]
     side = max(pixels.shape[1] / _CHECKS, 1)
@@ -104,7 +104,7 @@ def squares_of(pixels: Bytes) -> Bytes:
 
 def draw_frame(pixels: Bytes, low: Sequence[int], high: Sequence[int]) -> None:
     """A frame between two corners."""
-    for ink, thick in ((_INK, 4), (THOUGHT, 2)):
+    for ink, thick in ((_INK, 4), (CANDIDATE, 2)):
         cv2.rectangle(pixels, tuple(low), tuple(high), ink, thick, cv2.LINE_AA)
 
 
@@ -128,10 +128,10 @@ def draw_outline(pixels: Bytes, corners: Floats, ink: Colour) -> None:
         cv2.line(pixels, top[0].tolist(), top[1].tolist(), colour, thick, cv2.LINE_AA)
 
 
-def draw_radius(pixels: Bytes, told: Fix | None, gsd_m: float) -> None:
+def draw_radius(pixels: Bytes, fix: Fix | None, gsd_m: float) -> None:
     """The frame centre, and the radius around it."""
     middle = pixels.shape[1] // 2, pixels.shape[0] // 2
     cv2.drawMarker(pixels, middle, (255, 255, 255), cv2.MARKER_CROSS, 22, 4)
     cv2.drawMarker(pixels, middle, GOOD, cv2.MARKER_CROSS, 20, 2)
-    if told is not None and told.radius95_m is not None:
-        cv2.circle(pixels, middle, max(round(told.radius95_m / gsd_m), 2), (255, 255, 255), 2, cv2.LINE_AA)
+    if fix is not None and fix.radius95_m is not None:
+        cv2.circle(pixels, middle, max(round(fix.radius95_m / gsd_m), 2), (255, 255, 255), 2, cv2.LINE_AA)

@@ -1,4 +1,4 @@
-"""Why an answer is what it is, in one picture: the photo, the places that were thought of, what agreed."""
+"""Why an answer is what it is, in one picture: the photo, the candidates on the map, the inliers."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from nadirfix.image.decode import Photo, decode
 from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.options.locate import LocateOptions
 from nadirfix.report.drawing import (
+    CANDIDATE,
     DOUBT,
     GOOD,
     PANEL_PX,
-    THOUGHT,
+    checkerboard,
     draw_dot,
     draw_frame,
     draw_outline,
     draw_radius,
     fitted,
+    map_picture,
+    panel_grid,
     pixel_of,
-    sheet_of,
-    shown_map,
-    squares_of,
     with_lines,
 )
 from nadirfix.types import Fix, Point, View
-from nadirfix.verify.registration import Comparison, Sighting
+from nadirfix.verify.registration import MatchResult, Registration
 
 __all__ = ["explanation", "write_explanation"]
 
@@ -43,7 +43,7 @@ Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 Colour = tuple[int, int, int]
 
-_SHOWN_MATCHES = 30
+_MATCH_LINES = 30
 
 
 def write_explanation(
@@ -58,12 +58,12 @@ def write_explanation(
 def explanation(
     photo: Photo, fix: Fix, *, bundle: Bundle, camera: Camera | None, options: LocateOptions
 ) -> Bytes:
-    """Photo and crop, candidates on the map, agreeing points, and the photo laid over the map."""
+    """Photo and crop, candidates on the map, inlier matches, and the photo laid over the map."""
     pixels = decode(photo, max_pixels=options.max_pixels)
     chosen = choose_camera(read_tags(photo), explicit=camera, nominal=bundle.camera).camera
     scene = _Scene(pixels, chosen, fix, bundle, options)
-    panels = [scene.photo(), scene.places(), scene.matches(), scene.draped()]
-    return np.asarray(sheet_of(panels, _headline(fix), _second_line(fix), good=fix.status == "fix"))
+    panels = [scene.photo(), scene.candidates(), scene.matches(), scene.draped()]
+    return np.asarray(panel_grid(panels, _headline(fix), _second_line(fix), good=fix.status == "fix"))
 
 
 class _Scene:
@@ -74,56 +74,57 @@ class _Scene:
     ) -> None:
         self.pixels, self.camera, self.fix = pixels, camera, fix
         self.texture, self.canonical = bundle.texture, bundle.canonical
-        self.told = fix if fix.position else next(iter(fix.hypotheses), None)  # the best there is to show
-        self.view = _view_of(self.told)
-        detector = bundle.matcher(options.verification.features) if options.verify else None
-        self.sighting: Sighting | None = None
-        if detector and self.view and fix.verified is not None:
-            asked = options.verification
-            compare = Comparison(pixels, camera, texture=self.texture, detector=detector, options=asked)
-            self.sighting = compare.second_look(Sighting(self.view))
+        self.best = fix if fix.position else next(iter(fix.hypotheses), None)
+        self.view = _view_of(self.best)
+        self.match: MatchResult | None = None
+        if self.view and fix.verified is not None:
+            detector = bundle.keypoint_detector(options.verification.features)
+            registration = Registration(
+                pixels, camera, texture=self.texture, detector=detector, options=options.verification.match
+            )
+            self.match = registration.match_finer(MatchResult(self.view))
 
     def photo(self) -> tuple[str, Bytes]:
-        """The photo, and the part of it the place network looked at."""
-        shown, scale = fitted(self.pixels)
+        """The photo, and the crop the place network was given."""
+        canvas, scale = fitted(self.pixels)
         if self.fix.gsd_m is None:
-            return "photo", shown
+            return "photo", canvas
         (width, height), _ = crop_window_px(self.camera, self.fix.gsd_m, self.canonical)
         middle = np.array([self.pixels.shape[1], self.pixels.shape[0]]) / 2
         corner = np.array([width, height]) / 2
         low, high = (np.rint((middle + side * corner) * scale).astype(int).tolist() for side in (-1, 1))
-        draw_frame(shown, low, high)
-        return "photo, and the crop at the references' scale", shown
+        draw_frame(canvas, low, high)
+        return "photo, and the crop at the references' scale", canvas
 
-    def places(self) -> tuple[str, Bytes]:
+    def candidates(self) -> tuple[str, Bytes]:
         """The whole map with the candidates by rank, and the frame of the answer."""
         west, south, east, north = self.texture.bounds
         gsd_m = max((east - west) / PANEL_PX[0], (north - south) / PANEL_PX[1])
         camera = Camera(round((east - west) / gsd_m), round((north - south) / gsd_m), 1000.0, 1000.0)
         view = View(self.texture.center, camera.altitude_m(gsd_m))
-        shown = shown_map(self.texture.render(view, camera), dim=0.8)
+        canvas = map_picture(self.texture.render(view, camera), dim=0.8)
         found = self.fix.candidates
         for rank in reversed(range(len(found) if found else 0)):
             assert found is not None
-            draw_dot(shown, pixel_of(found.point(rank), view, camera), str(rank + 1), THOUGHT)
+            draw_dot(canvas, pixel_of(found.point(rank), view, camera), str(rank + 1), CANDIDATE)
         if self.view:
             ink = GOOD if self.fix.position else DOUBT
-            draw_outline(shown, np.array([pixel_of(p, view, camera) for p in self._corners()]), ink)
-        return "the map: candidates by rank, and the frame of the answer", shown
+            draw_outline(canvas, np.array([pixel_of(p, view, camera) for p in self._corners()]), ink)
+        return "the map: candidates by rank, and the frame of the answer", canvas
 
     def matches(self) -> tuple[str, Bytes]:
-        """Photo and map beside each other, with lines between points that agree."""
+        """Photo and map beside each other, with lines between inlier matches."""
         half = (PANEL_PX[0] // 2, round(PANEL_PX[0] / 2 * self.camera.height_px / self.camera.width_px))
         left = np.asarray(cv2.resize(self.pixels, half, interpolation=cv2.INTER_AREA), np.uint8)
         if self.view is None:
-            return "nothing on the map to hold the photo against", left
+            return "no view on the map to compare the photo with", left
         right = self.texture.render(self.view, self.camera, half).pixels
         both = np.ascontiguousarray(np.hstack([left, right]))
-        count = (self.told.inliers if self.told else None) or 0
-        if self.sighting and self.sighting.inliers:
+        count = (self.best.inliers if self.best else None) or 0
+        if self.match and self.match.inliers:
             self._lines(both, half)
-        words = f"photo and map from the same view: {count} points agree"
-        return words, with_lines(both, _said(self.fix))
+        words = f"photo and map from the same view: {count} inliers"
+        return words, with_lines(both, _hypothesis_lines(self.fix))
 
     def draped(self) -> tuple[str, Bytes]:
         """The photo in squares over the map: where it is right, edges go on from one to the other."""
@@ -133,17 +134,17 @@ class _Scene:
         reach_m = 1.15 * math.hypot(wide_m, high_m) / PANEL_PX[1]
         camera = Camera(*PANEL_PX, 1000.0, 1000.0)
         view = View(self.view.center, camera.altitude_m(reach_m))
-        ground = shown_map(self.texture.render(view, camera), dim=1.0)
+        ground = map_picture(self.texture.render(view, camera), dim=1.0)
         size = self.pixels.shape[1], self.pixels.shape[0]
         onto = np.linalg.inv(ground_from_pixel(view, camera, PANEL_PX)) @ ground_from_pixel(
             self.view, self.camera, size
         )
-        laid = cv2.warpPerspective(squares_of(self.pixels), onto, PANEL_PX, flags=cv2.INTER_AREA)
-        shown = np.ascontiguousarray(np.where(laid[..., 3:] > 127, laid[..., :3], ground))
+        laid = cv2.warpPerspective(checkerboard(self.pixels), onto, PANEL_PX, flags=cv2.INTER_AREA)
+        canvas = np.ascontiguousarray(np.where(laid[..., 3:] > 127, laid[..., :3], ground))
         corners = np.array([[pixel_of(p, view, camera) for p in self._corners()]])
-        cv2.polylines(shown, np.rint(corners).astype(np.int32), True, (255, 255, 255), 1, cv2.LINE_AA)
-        draw_radius(shown, self.told, reach_m)
-        return "the photo in squares over the map, north up", shown
+        cv2.polylines(canvas, np.rint(corners).astype(np.int32), True, (255, 255, 255), 1, cv2.LINE_AA)
+        draw_radius(canvas, self.best, reach_m)
+        return "the photo in squares over the map, north up", canvas
 
     def _corners(self) -> list[Point]:
         assert self.view is not None
@@ -153,15 +154,15 @@ class _Scene:
         return [self.view.center.moved(float(e), float(n)) for e, n in zip(east, north, strict=True)]
 
     def _lines(self, both: Bytes, half: tuple[int, int]) -> None:
-        """Some of the agreeing points, spread over all of them, joined."""
-        assert self.sighting is not None and self.view is not None
-        chosen = np.linspace(0, self.sighting.inliers - 1, min(_SHOWN_MATCHES, self.sighting.inliers))
+        """Some of the inlier matches, spread over all of them, joined by lines."""
+        assert self.match is not None and self.view is not None
+        chosen = np.linspace(0, self.match.inliers - 1, min(_MATCH_LINES, self.match.inliers))
         rows = chosen.astype(int)
         origin = [self.view.center.east_m, self.view.center.north_m]
-        away = (self.sighting.places_m - origin)[rows]
+        away = (self.match.ground_m - origin)[rows]
         back = np.asarray(np.linalg.inv(ground_from_pixel(self.view, self.camera, half)), np.float64)
         x, y = project(back, away[:, 0], away[:, 1])
-        starts = self.sighting.photo_share[rows] * half
+        starts = self.match.photo_share[rows] * half
         for (x0, y0), x1, y1 in zip(starts, x + half[0], y, strict=True):
             ends = (round(float(x0)), round(float(y0))), (round(float(x1)), round(float(y1)))
             ink = GOOD if self.fix.position else DOUBT
@@ -170,11 +171,11 @@ class _Scene:
                 cv2.circle(both, spot, 3, ink, -1, cv2.LINE_AA)
 
 
-def _view_of(told: Fix | None) -> View | None:
-    if told is None or told.position is None or told.altitude_m is None or told.heading_deg is None:
+def _view_of(fix: Fix | None) -> View | None:
+    if fix is None or fix.position is None or fix.altitude_m is None or fix.heading_deg is None:
         return None
-    lean = (told.tilt_deg or 0.0, told.tilt_toward_deg or 0.0)
-    return View(told.position, told.altitude_m, told.heading_deg, *lean)
+    tilt = (fix.tilt_deg or 0.0, fix.tilt_toward_deg or 0.0)
+    return View(fix.position, fix.altitude_m, fix.heading_deg, *tilt)
 
 
 def _headline(fix: Fix) -> str:
@@ -191,17 +192,17 @@ def _second_line(fix: Fix) -> str:
         parts.append(f"{fix.altitude_m:.1f} m above ground, {fix.gsd_m or 0:.3f} m per pixel")
     if fix.heading_deg is not None:
         parts.append(f"heading {fix.heading_deg:.1f}°")
-    asked = {True: "confirmed by the map", False: "not confirmed by the map", None: "not verified"}
-    parts.append(asked[fix.verified])
+    verdicts = {True: "confirmed by the map", False: "not confirmed by the map", None: "not verified"}
+    parts.append(verdicts[fix.verified])
     if fix.confidence is not None:
         parts.append(f"confidence {fix.confidence:.3f}")
     return " · ".join(parts)
 
 
-def _said(fix: Fix) -> list[str]:
-    """What the map said about each place it was asked about, and how long that took."""
-    told = [fix, *fix.hypotheses] if fix.position else [*fix.hypotheses]
-    lines = [f"{i + 1}. {_place_line(other, fix)}" for i, other in enumerate(told) if other.inliers]
+def _hypothesis_lines(fix: Fix) -> list[str]:
+    """Inliers and confidence of every position verified against the map, and the time it took."""
+    listed = [fix, *fix.hypotheses] if fix.position else [*fix.hypotheses]
+    lines = [f"{i + 1}. {_hypothesis_line(one, fix)}" for i, one in enumerate(listed) if one.inliers]
     if fix.reason:
         lines.append(fix.reason)
     lines += [f"warning: {warning}" for warning in fix.warnings]
@@ -209,12 +210,9 @@ def _said(fix: Fix) -> list[str]:
     return lines + [f"ms: {', '.join(part)}" for part in (spent[:7], spent[7:]) if part]
 
 
-def _place_line(told: Fix, best: Fix) -> str:
-    assert told.position is not None
-    away = "" if best.position is None else f", {told.position.distance_m(best.position):.0f} m away"
-    where = (
-        "this place"
-        if told is best
-        else f"{told.position.lonlat[1]:.6f}, {told.position.lonlat[0]:.6f}{away}"
-    )
-    return f"{where}: {told.inliers} points agree, confidence {told.confidence or 0.0:.3f}"
+def _hypothesis_line(hypothesis: Fix, fix: Fix) -> str:
+    assert hypothesis.position is not None
+    lon, lat = hypothesis.position.lonlat
+    away = "" if fix.position is None else f", {hypothesis.position.distance_m(fix.position):.0f} m away"
+    where = "this place" if hypothesis is fix else f"{lat:.6f}, {lon:.6f}{away}"
+    return f"{where}: {hypothesis.inliers} inliers, confidence {hypothesis.confidence or 0.0:.3f}"

@@ -23,9 +23,9 @@ def table(
     """A table of texts; the row that matters most is set apart."""
     top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     body = "".join(_row(row, main=i == main) for i, row in enumerate(rows))
-    told = f"<caption>{escape(caption)}</caption>" if caption else ""
+    text = f"<caption>{escape(caption)}</caption>" if caption else ""
     return (
-        f'<div class="scroll"><table>{told}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<div class="scroll"><table>{text}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
     )
 
 
@@ -43,7 +43,7 @@ def tiles(items: Sequence[tuple[str, str]]) -> str:
 def definitions(items: Sequence[tuple[str, str]]) -> str:
     """Names and what they stand for."""
     return (
-        "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(told)}</dd>" for name, told in items) + "</dl>"
+        "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in items) + "</dl>"
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.geo.texture import Texture
-from nadirfix.report.drawing import DOUBT, GOOD, pixel_of, shown_map, with_lines
+from nadirfix.report.drawing import DOUBT, GOOD, map_picture, pixel_of, with_lines
 from nadirfix.types import Point, View
 
 __all__ = ["labels_picture"]
@@ -34,14 +34,14 @@ def labels_picture(
     gsd_m = max(east - west, north - south) / _WIDE_PX
     camera = Camera(max(round((east - west) / gsd_m), 1), max(round((north - south) / gsd_m), 1), 1e3, 1e3)
     view = View(texture.center, camera.altitude_m(gsd_m))
-    shown = shown_map(texture.render(view, camera), dim=0.7)
+    canvas = map_picture(texture.render(view, camera), dim=0.7)
     times = _enlarged([off for _, off in moves if off], gsd_m)
     for label, off_m in moves:
         at = pixel_of(label, view, camera)
         if all(abs(px) < 2 * _WIDE_PX for px in at):  # labels far off the map are only counted
-            _draw(shown, at, off_m, times / gsd_m)
+            _draw(canvas, at, off_m, times / gsd_m)
     scale = "arrows from label to photo, " + ("to scale" if times == 1 else f"{times} times as long")
-    return with_lines(shown, [scale, *lines], height_px=shown.shape[0] + _LINE_PX * (len(lines) + 2))
+    return with_lines(canvas, [scale, *lines], height_px=canvas.shape[0] + _LINE_PX * (len(lines) + 2))
 
 
 def _enlarged(offsets: Sequence[tuple[float, float]], gsd_m: float) -> int:
@@ -50,11 +50,11 @@ def _enlarged(offsets: Sequence[tuple[float, float]], gsd_m: float) -> int:
     return max(1, math.floor(_LONGEST * _WIDE_PX * gsd_m / longest_m)) if longest_m > 0 else 1
 
 
-def _draw(shown: Bytes, at: tuple[float, float], off_m: tuple[float, float] | None, px_per_m: float) -> None:
+def _draw(canvas: Bytes, at: tuple[float, float], off_m: tuple[float, float] | None, px_per_m: float) -> None:
     start = round(at[0]), round(at[1])
     if off_m is None:
-        cv2.circle(shown, start, 4, DOUBT, -1, cv2.LINE_AA)
+        cv2.circle(canvas, start, 4, DOUBT, -1, cv2.LINE_AA)
         return
     end = round(at[0] + off_m[0] * px_per_m), round(at[1] - off_m[1] * px_per_m)
     for ink, thick in (((255, 255, 255), 4), (GOOD, 2)):
-        cv2.arrowedLine(shown, start, end, ink, thick, cv2.LINE_AA, tipLength=0.25)
+        cv2.arrowedLine(canvas, start, end, ink, thick, cv2.LINE_AA, tipLength=0.25)

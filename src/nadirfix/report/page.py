@@ -1,4 +1,4 @@
-"""The page itself: what was asked, what came back, how good it is, and how to read all that."""
+"""The page itself: the photos, the answers, how good it is, and how to read all that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nadirfix.files import Progress, atomic_file, quiet
 from nadirfix.report.ablation import ablation_tables
 from nadirfix.report.chart import answers_on_map
 from nadirfix.report.content import COLUMN_NAMES, Content, headline
-from nadirfix.report.explanations import CAUTION, TERMS
+from nadirfix.report.glossary import CAUTION, TERMS
 from nadirfix.report.html import definitions, metres, millis, percent, table, tiles
 from nadirfix.report.pictures import choose, query_panel
 from nadirfix.report.plots import (
@@ -28,7 +28,7 @@ from nadirfix.report.plots import (
 __all__ = ["comparison_table", "report_html", "write_report"]
 
 _STAGE = "writing the report"
-_TROUBLE_SHOWN = 20
+_TROUBLE_ROWS = 20
 #: Nothing may be fetched: all is in the page.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _GROUPS = {
@@ -75,9 +75,9 @@ def _headline(content: Content) -> str:
         f'<p class="lead">{escape(_sentence(content.metrics))}</p></header>'
         f"{tiles(_tiles(content.metrics))}"
         "<h2>With and without altitude, weighted and nearest</h2>"
-        "<p>Every photo was placed several times: cropped to the scale its own picture was found to have, not"
+        "<p>Every photo was located several times: cropped to the scale estimated from its own picture, not"
         " cropped at all, and cropped by its true altitude. The answer is the weighted coordinate of the"
-        " references that agree (WCE), or simply the nearest-looking reference (top-1).</p>"
+        " references that agree (WCE), or simply the most similar reference (top-1).</p>"
         f"{comparison_table(content.metrics['comparison'])}"
     )
 
@@ -85,10 +85,10 @@ def _headline(content: Content) -> str:
 def _sentence(metrics: Mapping[str, Any]) -> str:
     count, near = metrics["queries"], metrics["s_loc"]["100"]
     right = round(count * near / 100)
-    told = f"Of {count} photos, {right} were placed within 100 m of where they were taken"
+    placed = f"Of {count} photos, {right} were placed within 100 m of where they were taken"
     unanswered = count - metrics["answered"]
     rest = f"{metrics['wrong_fix']} answers were farther off"
-    return f"{told}; {rest}" + (f", and {unanswered} got no answer." if unanswered else ".")
+    return f"{placed}; {rest}" + (f", and {unanswered} got no answer." if unanswered else ".")
 
 
 def _tiles(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -104,12 +104,12 @@ def _tiles(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 _SHARES = (
     "Shares of all photos; medians over all photos. The answer is the weighted coordinate (WCE), or the view "
-    "that was fitted to the map where it was verified; top-1 is the nearest-looking reference alone."
+    "that was fitted to the map where it was verified; top-1 is the most similar reference alone."
 )
 
 
 def comparison_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The ways of knowing the altitude, side by side."""
+    """The variants side by side."""
     head = ["", "R@1", "R@5", "within 10 m", "within 100 m", "top-1 within 100 m", "median", "median, top-1"]
     cells = [
         [
@@ -124,8 +124,8 @@ def comparison_table(rows: Sequence[Mapping[str, Any]]) -> str:
         ]
         for row in rows
     ]
-    ways = {row["altitude"]: i for i, row in enumerate(rows)}
-    main = ways.get(headline(ways))
+    order = {row["altitude"]: i for i, row in enumerate(rows)}
+    main = order.get(headline(order))
     return table(head, cells, main=main, caption=_SHARES)
 
 
@@ -161,12 +161,12 @@ def _plots(content: Content) -> str:
         ),
     ]
     if metrics["altitude"]["queries"]:
-        told = "Photos by true altitude (rows) and altitude found (columns); the line is perfect."
-        figures.append(("How high", altitude_confusion(content.records, content.bundle.edges_m), told))
+        caption = "Photos by true altitude (rows) and altitude found (columns); the line is perfect."
+        figures.append(("How high", altitude_confusion(content.records, content.bundle.edges_m), caption))
     figures += _trust_figures(metrics)
     if metrics["timings_ms"]:
-        told = "One photo at a time on this machine's processor."
-        figures.append(("How long", stage_times(metrics["timings_ms"]), told))
+        caption = "One photo at a time on this machine's processor."
+        figures.append(("How long", stage_times(metrics["timings_ms"]), caption))
     inside = "".join(f"<figure><h3>{n}</h3>{d}<figcaption>{t}</figcaption></figure>" for n, d, t in figures)
     return f'<h2>How good, how high, how long</h2><div class="plots">{inside}</div>{_altitude(metrics)}'
 
@@ -176,14 +176,14 @@ def _trust_figures(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     figures = []
     radius, risk = metrics["radius95"], metrics["risk_coverage"]
     if radius["fixes"]:
-        told = (
+        caption = (
             f"Of {radius['fixes']} fixes, {percent(radius['coverage'])} lie within their 95 % radius, "
             f"{metres(radius['median_m'])} in the median. On the line promises are kept."
         )
-        figures.append(("Can the radius be trusted", coverage_curve(radius["levels"]), told))
+        figures.append(("Can the radius be trusted", coverage_curve(radius["levels"]), caption))
     if risk:
-        told = "Further right more photos are answered; lower is better."
-        figures.append(("Can the confidence be trusted", risk_curve(risk), told))
+        caption = "Further right more photos are answered; lower is better."
+        figures.append(("Can the confidence be trusted", risk_curve(risk), caption))
     return figures
 
 
@@ -216,15 +216,15 @@ def _band_cells(band: Mapping[str, Any]) -> list[str]:
 
 
 def _pictures(content: Content) -> str:
-    told = []
+    parts = []
     for name, records in choose(content.records).items():
         title, words = _GROUPS[name]
         panels = "".join(
             query_panel(record, content.queries[record.photo], content.bundle) for record in records
         )
         if panels:
-            told.append(f"<h2>{title}</h2><p>{words}</p>{panels}")
-    return "".join(told)
+            parts.append(f"<h2>{title}</h2><p>{words}</p>{panels}")
+    return "".join(parts)
 
 
 def _ablation(content: Content) -> str:
@@ -236,7 +236,7 @@ def _trouble(content: Content) -> str:
     without = [record for record in content.records if not record.answered]
     if not without:
         return ""
-    rows = [[record.photo, *_why(record)] for record in without[:_TROUBLE_SHOWN]]
+    rows = [[record.photo, *_why(record)] for record in without[:_TROUBLE_ROWS]]
     more = len(without) - len(rows)
     caption = f"and {more} more in queries.csv" if more else ""
     return "<h2>Photos without an answer</h2>" + table(["photo", "status", "why"], rows, caption=caption)

@@ -1,4 +1,4 @@
-"""Photos beside what they were taken for: the crop the network saw, and the references it found."""
+"""Photos beside what they were taken for: the crop the network was given, and the references it found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Bytes = NDArray[np.uint8]
 _SIZE_PX = (320, 240)
 _QUALITY = 78
 _NO_MAP_GREY = 120
-_SHOWN = 4
+_REFERENCES = 4
 _GROUPS = 4
 
 
@@ -47,7 +47,7 @@ def choose(records: Sequence[QueryRecord]) -> dict[str, list[QueryRecord]]:
 
 def query_panel(record: QueryRecord, query: Query, bundle: BundleCard) -> str:
     """One photo with its answer in words and pictures."""
-    cards = [*_asked(record, query, bundle), _truth(record, bundle), *_found(record, bundle)]
+    cards = [*_query_cards(record, query, bundle), _truth(record, bundle), *_found(record, bundle)]
     strip = "".join(f'<li class="{kind}">{image}<p>{words}</p></li>' for kind, image, words in cards)
     return f'<article class="query">{_heading(record)}<ul class="strip">{strip}</ul></article>'
 
@@ -58,11 +58,11 @@ def _heading(record: QueryRecord) -> str:
     words = f"{metres(off)} off" if math.isfinite(off) else record.status.replace("_", " ")
     return (
         f'<h3><span class="{kind}">{words}</span><code>{escape(record.photo)}</code></h3>'
-        f'<p class="soft">{escape(_told(record))}</p>'
+        f'<p class="soft">{escape(_summary(record))}</p>'
     )
 
 
-def _told(record: QueryRecord) -> str:
+def _summary(record: QueryRecord) -> str:
     parts = []
     if record.altitude_m is not None:
         parts.append(f"truly from {metres(record.altitude_m)}")
@@ -76,20 +76,20 @@ def _told(record: QueryRecord) -> str:
     return ", ".join(parts)
 
 
-def _asked(record: QueryRecord, query: Query, bundle: BundleCard) -> list[tuple[str, str, str]]:
+def _query_cards(record: QueryRecord, query: Query, bundle: BundleCard) -> list[tuple[str, str, str]]:
     """The whole photo, and the middle of it at the canonical scale."""
     try:
         pixels = decode(query.path, max_pixels=LocateOptions().max_pixels)
     except NadirfixError as error:
-        return [("asked", "", escape(error.message))]
-    cards = [("asked", picture(_fitted(pixels), f"photo {record.photo}", quality=_QUALITY), "photo")]
+        return [("input", "", escape(error.message))]
+    cards = [("input", picture(_fitted(pixels), f"photo {record.photo}", quality=_QUALITY), "photo")]
     gsd_m = record.fix.gsd_m if record.fix else None
     if gsd_m and query.camera:
         width, height = _SIZE_PX
         crop = canonical_crop(pixels, query.camera, gsd_m, bundle.canonical, width_px=width, height_px=height)
         middle = np.clip(np.rint(crop.pixels), 0, 255).astype(np.uint8)
         words = "crop at the canonical scale" + (", whole frame" if crop.clamped else "")
-        cards.append(("asked", picture(middle, words, quality=_QUALITY), words))
+        cards.append(("input", picture(middle, words, quality=_QUALITY), words))
     return cards
 
 
@@ -102,31 +102,31 @@ def _fitted(pixels: Bytes) -> Bytes:
 def _truth(record: QueryRecord, bundle: BundleCard) -> tuple[str, str, str]:
     """What the map shows where the photo was taken: what a perfect reference would look like."""
     words = "the map at the true place"
-    shown = _seen(bundle, record.truth, record.heading_deg or 0.0)
-    return "found", picture(shown, words, quality=_QUALITY), words
+    pixels = _map_picture(bundle, record.truth, record.heading_deg or 0.0)
+    return "found", picture(pixels, words, quality=_QUALITY), words
 
 
-def _seen(bundle: BundleCard, place: Point, heading_deg: float) -> Bytes:
+def _map_picture(bundle: BundleCard, point: Point, heading_deg: float) -> Bytes:
     """The map as references show it; where there is none, plain grey."""
-    view = View(place, bundle.canonical.altitude_m, heading_deg)
-    seen = bundle.texture.render(view, bundle.canonical.camera, _SIZE_PX)
-    return np.where(seen.valid[..., None] > 0, seen.pixels, np.uint8(_NO_MAP_GREY))
+    view = View(point, bundle.canonical.altitude_m, heading_deg)
+    rendered = bundle.texture.render(view, bundle.canonical.camera, _SIZE_PX)
+    return np.where(rendered.valid[..., None] > 0, rendered.pixels, np.uint8(_NO_MAP_GREY))
 
 
 def _found(record: QueryRecord, bundle: BundleCard) -> list[tuple[str, str, str]]:
-    """The references that looked most like the photo, rendered again from the map in the bundle."""
+    """The references most similar to the photo, rendered again from the map in the bundle."""
     found = record.fix.candidates if record.fix else None
-    return [_reference(record, k, bundle) for k in range(min(_SHOWN, len(found) if found else 0))]
+    return [_reference(record, k, bundle) for k in range(min(_REFERENCES, len(found) if found else 0))]
 
 
 def _reference(record: QueryRecord, rank: int, bundle: BundleCard) -> tuple[str, str, str]:
     assert record.fix is not None and record.fix.candidates is not None
     found, weights = record.fix.candidates, record.fix.weights
-    place = found.point(rank)
-    seen = _seen(bundle, place, float(found.heading_deg[rank]))
-    off = record.truth.distance_m(place)
+    point = found.point(rank)
+    rendered = _map_picture(bundle, point, float(found.heading_deg[rank]))
+    off = record.truth.distance_m(point)
     kind = "good" if off < NEAR_M else "bad"
     share = "" if weights is None else f", weight {weights[rank]:.2f}"
     words = f"{rank + 1}. <span class={kind}>{metres(off)}</span> from the truth<br>"
     words += f'<span class="soft">distance {found.distance[rank]:.3f}{share}</span>'
-    return "found", picture(seen, f"reference of rank {rank + 1}", quality=_QUALITY), words
+    return "found", picture(rendered, f"reference of rank {rank + 1}", quality=_QUALITY), words

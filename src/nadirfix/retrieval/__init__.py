@@ -1,1 +1,1 @@
-"""References that look like the photo, and the place they speak for together."""
+"""Place recognition: the references most similar to a photo, and the position or view they vote for."""

@@ -2,7 +2,7 @@
 
 A sketch of every prototype, its shadow on the directions that hold most of them, is short enough to be
 compared with all; the best of each group are then measured in full. What lies beyond those adds nothing to a
-softmax as sharp as the head's. ``bench/scale.py`` measures from how many cells that is worth it.
+softmax as sharp as the head's. ``bench/speed/scale.py`` measures from how many cells that is worth it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Which cells a photo may lie in: every group votes on its own, the best cells of all groups are kept."""
+"""Which cells a photo may lie in: every group votes on its own, the best cells of all groups are kept.
+
+Decided in ADR 30.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from nadirfix.geo.grid import ClassOrder
 from nadirfix.options.recipe import HeadOptions
 from nadirfix.retrieval.cell_index import CellIndex
 
-__all__ = ["CellRanking", "CellVoter", "log_odds"]
+__all__ = ["CellClassifier", "CellRanking", "log_odds"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,16 +33,16 @@ class CellRanking:
     group: Ints
     index: Ints
     probability: Floats
-    lead: float = math.inf  # by how much likeness (a cosine) the last of them exceeds the first left out
+    lead: float = math.inf  # in cosine similarity, of the last of them over the first left out
 
     def __len__(self) -> int:
         return int(self.probability.size)
 
 
-class CellVoter:
-    """Tells from a raw embedding how likely each cell is, within its group.
+class CellClassifier:
+    """Classifies a raw embedding: how likely each cell is, within its group.
 
-    With an index only the likeliest cells of each group are looked at, and prototypes stay on disk.
+    With an index only the likeliest cells of each group are scored, and prototypes stay on disk.
     """
 
     def __init__(
@@ -72,19 +75,19 @@ class CellVoter:
         vector = np.asarray(embedding, np.float32)
         if self.head.kind == "ce":
             return [np.asarray(vector @ table.T, np.float64) for table in self._tables]
-        level = unit(vector)
-        return [np.asarray(self.head.scale * (level @ table.T), np.float64) for table in self._tables]
+        unit_vector = unit(vector)
+        return [np.asarray(self.head.scale * (unit_vector @ table.T), np.float64) for table in self._tables]
 
-    def _looked_at(self, embedding: ArrayLike, count: int) -> list[tuple[Ints, Floats]]:
+    def _shortlist(self, embedding: ArrayLike, count: int) -> list[tuple[Ints, Floats]]:
         """For each group, the classes that come into question and their logits."""
         if self._index is None:
             return [(np.arange(score.size), score) for score in self._scores(embedding)]
-        level = unit(np.asarray(embedding, np.float32))
-        found = self._index.nearest(level, count)
-        rows = [table[classes] for table, classes in zip(self._prototypes, found, strict=True)]
-        logits = self.head.scale * (unit(np.concatenate(rows).astype(np.float32)) @ level)
-        borders = np.cumsum([classes.size for classes in found])[:-1]
-        return list(zip(found, np.split(logits.astype(np.float64), borders), strict=True))
+        unit_vector = unit(np.asarray(embedding, np.float32))
+        shortlist = self._index.nearest(unit_vector, count)
+        rows = [table[classes] for table, classes in zip(self._prototypes, shortlist, strict=True)]
+        logits = self.head.scale * (unit(np.concatenate(rows).astype(np.float32)) @ unit_vector)
+        borders = np.cumsum([classes.size for classes in shortlist])[:-1]
+        return list(zip(shortlist, np.split(logits.astype(np.float64), borders), strict=True))
 
     def top(self, embedding: ArrayLike, count: int) -> CellRanking:
         """The likeliest cells over all groups; of equals, the one that comes first in the class order.
@@ -92,16 +95,16 @@ class CellVoter:
         Sorted by their odds: with sharp scores the best of every group has a probability that is one to
         the last digit, and the odds still tell which of them is surer.
         """
-        looked = self._looked_at(embedding, count)
-        odds = np.concatenate([log_odds(score) for _, score in looked])
+        shortlists = self._shortlist(embedding, count)
+        odds = np.concatenate([log_odds(score) for _, score in shortlists])
         ranked = np.argsort(-odds, kind="stable")
         best = ranked[:count]
-        group = np.repeat(np.arange(len(looked)), [score.size for _, score in looked])[best]
-        index = np.concatenate([classes for classes, _ in looked])[best]
-        every = np.concatenate([softmax(score) for _, score in looked])
+        group = np.repeat(np.arange(len(shortlists)), [score.size for _, score in shortlists])[best]
+        index = np.concatenate([classes for classes, _ in shortlists])[best]
+        probabilities_of_all = np.concatenate([softmax(score) for _, score in shortlists])
         cells = np.array([self.order.cell_at(int(g), int(i)) for g, i in zip(group, index, strict=True)])
         lead = self._lead(odds[ranked[: count + 1]], count)
-        return CellRanking(cells.reshape(-1, 2), group, index, every[best], lead)
+        return CellRanking(cells.reshape(-1, 2), group, index, probabilities_of_all[best], lead)
 
     def _lead(self, odds: Floats, count: int) -> float:
         """What divides the last of so many from the next; logits of no cosines cannot tell."""

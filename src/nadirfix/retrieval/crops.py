@@ -1,4 +1,7 @@
-"""A photo ready to vote: each of its crops is described and looked up once, however often it is asked."""
+"""The crops of a photo, each described and searched once however often it is needed, and their votes.
+
+Decided in ADR 27.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
-from nadirfix.image.crop import Canonical, Picture, Pixels, Sheet, canonical_crop, canonical_sheet
+from nadirfix.image.crop import Canonical, Picture, Pixels, ScaledPhoto, canonical_crop, scaled_photo
 from nadirfix.options.recipe import Enlarge
 from nadirfix.options.voting import VoteOptions
-from nadirfix.retrieval.voting import Votes, shares_of
+from nadirfix.retrieval.voting import Votes, vote_weights
 
-__all__ = ["Frame", "Lookup", "Places", "Scale"]
+__all__ = ["PhotoCrops", "ReferenceSearch", "ReferenceViews", "Scale"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 #: Where a crop lies: ground sampling distance, and its middle right of and above the photo's, in its pixels.
-_Spot = tuple[float, float, float]
-#: Crops cut before they are described: so many pictures are in memory, however many altitudes are asked.
+_CropKey = tuple[float, float, float]
+#: Crops cut before they are described: so many are in memory, however many altitudes are tried.
 _AT_ONCE = 48
-#: References whose likeness speaks for a scale: neighbours of one place, mostly.
+#: References whose similarity speaks for a scale: neighbours of one place, mostly.
 _FEW = 5
 
 
@@ -38,8 +41,8 @@ class Scale:
     share: float
 
 
-class Places(Protocol):
-    """Where reference views look from."""
+class ReferenceViews(Protocol):
+    """Where reference views look at."""
 
     @property
     def east_m(self) -> Floats:
@@ -55,139 +58,141 @@ class Places(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lookup:
-    """What a bundle knows: how crops are described, which references look like them, and where those are.
+class ReferenceSearch:
+    """What a bundle knows: how crops are described, which references are nearest, and where those are.
 
     ``describe`` takes crops (count, rows, columns, RGB) and gives a descriptor each; ``nearest`` takes
-    descriptors and a count and gives so many rows and cosines for each, the likest first.
+    descriptors and a count and gives so many rows and cosine similarities for each, the nearest first.
     """
 
     canonical: Canonical
     crop_px: tuple[int, int]
     describe: Callable[[Picture], Singles]
     nearest: Callable[[Singles, int], tuple[Ints, Floats]]
-    places: Places
+    references: ReferenceViews
     epsg: int
     enlarge: Enlarge = "mean"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Alike:
-    """References that look like a crop, and how much."""
+class _Neighbours:
+    """The references nearest to a crop's descriptor, and their cosine similarities."""
 
     rows: Ints
     cosines: Floats
 
 
-class Frame:
-    """A photo, its camera and what the bundle knows; remembers what its crops look like."""
+class PhotoCrops:
+    """The crops of a photo at the references' scale; keeps their descriptors and nearest references."""
 
-    def __init__(self, pixels: Pixels, camera: Camera, lookup: Lookup) -> None:
-        self.camera, self.lookup = camera, lookup
+    def __init__(self, pixels: Pixels, camera: Camera, search: ReferenceSearch) -> None:
+        self.camera, self.search = camera, search
         self._pixels = pixels
-        self._described: dict[_Spot, Singles] = {}
-        self._alike: dict[tuple[_Spot, int], _Alike] = {}
-        self._sheet: tuple[float, Sheet] | None = None
+        self._described: dict[_CropKey, Singles] = {}
+        self._neighbours: dict[tuple[_CropKey, int], _Neighbours] = {}
+        self._scaled: tuple[float, ScaledPhoto] | None = None
 
-    def remember_middle(self, gsd_m: float, descriptor: Singles) -> None:
+    def cache_middle(self, gsd_m: float, descriptor: Singles) -> None:
         """The middle of the photo at this scale has been described already."""
-        self._described[_spot(gsd_m, np.zeros(2))] = descriptor
+        self._described[_crop_key(gsd_m, np.zeros(2))] = descriptor
 
     def votes_of_middle(self, scale: Scale, options: VoteOptions) -> Votes:
-        """What references say of the middle of the photo alone, which must have been described."""
-        return self._votes([(scale, [_spot(scale.gsd_m, np.zeros(2))])], options)
+        """The votes of the middle of the photo alone, which must have been described."""
+        return self._votes([(scale, [_crop_key(scale.gsd_m, np.zeros(2))])], options)
 
-    def likeness_of_middle(self, scales: Sequence[Scale], options: VoteOptions) -> Floats:
-        """How much the photo's middle looks like the few references it looks most like, at each scale."""
+    def similarity_of_middle(self, scales: Sequence[Scale], options: VoteOptions) -> Floats:
+        """The mean cosine similarity of the photo's middle to its few nearest references, at each scale."""
         self.votes(scales, options, crops=1)
-        spots = [_spot(scale.gsd_m, np.zeros(2)) for scale in scales]
-        alike = np.stack([self._alike[spot, options.retrieve].cosines[:_FEW] for spot in spots])
-        return np.asarray(alike.mean(axis=1), np.float64)
+        keys = [_crop_key(scale.gsd_m, np.zeros(2)) for scale in scales]
+        similarity = np.stack([self._neighbours[key, options.retrieve].cosines[:_FEW] for key in keys])
+        return np.asarray(similarity.mean(axis=1), np.float64)
 
     def votes(self, scales: Sequence[Scale], options: VoteOptions, *, crops: int) -> Votes:
-        """What references say of each crop; a crop's voices together weigh its scale's share."""
-        asked: list[tuple[Scale, list[_Spot]]] = []
-        pending: dict[_Spot, Picture] = {}
+        """The votes of each crop's nearest references; a crop's together weigh its scale's share."""
+        crops_by_scale: list[tuple[Scale, list[_CropKey]]] = []
+        pending: dict[_CropKey, Picture] = {}
         for scale in scales:
-            cut = self._cut(scale, math.isqrt(crops))
-            asked.append((scale, list(cut)))
-            pending |= {spot: taken for spot, taken in cut.items() if spot not in self._described}
+            crops_by_key = self._cut(scale, math.isqrt(crops))
+            crops_by_scale.append((scale, list(crops_by_key)))
+            pending |= {key: crop for key, crop in crops_by_key.items() if key not in self._described}
             if len(pending) >= _AT_ONCE:
                 pending = self._describe(pending)
         self._describe(pending)
-        return self._votes(asked, options)
+        return self._votes(crops_by_scale, options)
 
-    def _cut(self, scale: Scale, per_side: int) -> dict[_Spot, Picture]:
+    def _cut(self, scale: Scale, per_side: int) -> dict[_CropKey, Picture]:
         """Crops at one scale, by where they lie."""
         if per_side == 1:
             return self._cut_middle(scale.gsd_m)
-        sheet = self._at(scale.gsd_m)
-        taken, middles = sheet.crops(per_side)
-        # A sheet is cut between whole pixels: its middle crop may lie half of one off, and is the middle.
-        aside = np.any(np.abs(middles) > sheet.step_px, axis=1, keepdims=True)
-        spots = [_spot(scale.gsd_m, middle) for middle in np.where(aside, middles, 0.0)]
-        return dict(zip(spots, taken, strict=True))
+        scaled = self._scaled_photo(scale.gsd_m)
+        crops, middles = scaled.crops(per_side)
+        # Crops are cut between whole pixels: the middle one may lie half of one off, and is the middle.
+        off_middle = np.any(np.abs(middles) > scaled.step_px, axis=1, keepdims=True)
+        keys = [_crop_key(scale.gsd_m, middle) for middle in np.where(off_middle, middles, 0.0)]
+        return dict(zip(keys, crops, strict=True))
 
-    def _cut_middle(self, gsd_m: float) -> dict[_Spot, Picture]:
+    def _cut_middle(self, gsd_m: float) -> dict[_CropKey, Picture]:
         """The middle alone: the rest of the photo need not be resampled for it."""
-        spot = _spot(gsd_m, np.zeros(2))
-        if spot in self._described:
-            return {spot: np.empty(0, np.float32)}
-        width_px, height_px = self.lookup.crop_px
-        taken = canonical_crop(
-            self._pixels, self.camera, gsd_m, self.lookup.canonical,
-            width_px=width_px, height_px=height_px, enlarge=self.lookup.enlarge,
+        key = _crop_key(gsd_m, np.zeros(2))
+        if key in self._described:
+            return {key: np.empty(0, np.float32)}
+        width_px, height_px = self.search.crop_px
+        crop = canonical_crop(
+            self._pixels, self.camera, gsd_m, self.search.canonical,
+            width_px=width_px, height_px=height_px, enlarge=self.search.enlarge,
         )  # fmt: skip
-        return {spot: taken.pixels}
+        return {key: crop.pixels}
 
-    def _at(self, gsd_m: float) -> Sheet:
-        """The whole photo at the references' scale; the last one is kept, as it is often asked for again."""
-        if self._sheet is None or self._sheet[0] != gsd_m:
-            width_px, height_px = self.lookup.crop_px
+    def _scaled_photo(self, gsd_m: float) -> ScaledPhoto:
+        """The whole photo at the references' scale; the last one is kept, as it is often needed again."""
+        if self._scaled is None or self._scaled[0] != gsd_m:
+            width_px, height_px = self.search.crop_px
             size = {"width_px": width_px, "height_px": height_px}
-            made = canonical_sheet(self._pixels, self.camera, gsd_m, self.lookup.canonical, **size)
-            self._sheet = gsd_m, made
-        return self._sheet[1]
+            photo = scaled_photo(self._pixels, self.camera, gsd_m, self.search.canonical, **size)
+            self._scaled = gsd_m, photo
+        return self._scaled[1]
 
-    def _describe(self, pending: dict[_Spot, Picture]) -> dict[_Spot, Picture]:
+    def _describe(self, pending: dict[_CropKey, Picture]) -> dict[_CropKey, Picture]:
         """Describe these crops together; nothing is pending any more."""
         if pending:
-            told = self.lookup.describe(np.stack(list(pending.values())))
-            self._described |= dict(zip(pending, told, strict=True))
+            descriptors = self.search.describe(np.stack(list(pending.values())))
+            self._described |= dict(zip(pending, descriptors, strict=True))
         return {}
 
-    def _votes(self, asked: Sequence[tuple[Scale, Sequence[_Spot]]], options: VoteOptions) -> Votes:
-        self._look_up([spot for _, spots in asked for spot in spots], options.retrieve)
-        return _joined([self._said(scale, spots, options) for scale, spots in asked])
+    def _votes(
+        self, crops_by_scale: Sequence[tuple[Scale, Sequence[_CropKey]]], options: VoteOptions
+    ) -> Votes:
+        self._look_up([key for _, keys in crops_by_scale for key in keys], options.retrieve)
+        return _joined([self._votes_at(scale, keys, options) for scale, keys in crops_by_scale])
 
-    def _look_up(self, spots: Sequence[_Spot], count: int) -> None:
-        """Find the references that look like these crops, in one pass over all of them."""
-        unknown = [spot for spot in dict.fromkeys(spots) if (spot, count) not in self._alike]
-        if unknown:
-            rows, cosines = self.lookup.nearest(np.stack([self._described[s] for s in unknown]), count)
-            for i, spot in enumerate(unknown):
-                self._alike[spot, count] = _Alike(rows[i], cosines[i])
+    def _look_up(self, keys: Sequence[_CropKey], count: int) -> None:
+        """Find the references nearest to these crops, in one pass over all of them."""
+        missing = [key for key in dict.fromkeys(keys) if (key, count) not in self._neighbours]
+        if missing:
+            rows, cosines = self.search.nearest(np.stack([self._described[key] for key in missing]), count)
+            for i, key in enumerate(missing):
+                self._neighbours[key, count] = _Neighbours(rows[i], cosines[i])
 
-    def _said(self, scale: Scale, spots: Sequence[_Spot], options: VoteOptions) -> Votes:
-        found = [self._alike[spot, options.retrieve] for spot in spots]
-        rows, cosines = np.stack([f.rows for f in found]), np.stack([f.cosines for f in found])
-        weight = scale.share * shares_of(cosines, options.temperature) / len(spots)
+    def _votes_at(self, scale: Scale, keys: Sequence[_CropKey], options: VoteOptions) -> Votes:
+        neighbours = [self._neighbours[key, options.retrieve] for key in keys]
+        rows, cosines = np.stack([n.rows for n in neighbours]), np.stack([n.cosines for n in neighbours])
+        weight = scale.share * vote_weights(cosines, options.temperature) / len(keys)
         count, flat = rows.shape[1], rows.ravel()
-        right, ahead = np.repeat(np.array([spot[1:] for spot in spots]), count, axis=0).T
-        places = self.lookup.places
+        right_px, ahead_px = np.repeat(np.array([key[1:] for key in keys]), count, axis=0).T
+        references = self.search.references
         return Votes(
-            right_px=right,
-            ahead_px=ahead * self.camera.fx_px / self.camera.fy_px,  # in pixels of the width's ground
+            right_px=right_px,
+            ahead_px=ahead_px * self.camera.fx_px / self.camera.fy_px,  # in pixels of the width's ground
             gsd_m=np.full(flat.size, scale.gsd_m),
-            east_m=places.east_m[flat],
-            north_m=places.north_m[flat],
-            heading_deg=places.heading_deg[flat],
+            east_m=references.east_m[flat],
+            north_m=references.north_m[flat],
+            heading_deg=references.heading_deg[flat],
             weight=weight.ravel(),
         )
 
 
-def _spot(gsd_m: float, middle_px: Floats) -> _Spot:
-    """Rounded, so that the same crop asked for in two ways is the same."""
+def _crop_key(gsd_m: float, middle_px: Floats) -> _CropKey:
+    """Rounded, so that the same crop reached in two ways is the same."""
     return round(gsd_m, 9), round(float(middle_px[0]), 3) + 0.0, round(float(middle_px[1]), 3) + 0.0
 
 

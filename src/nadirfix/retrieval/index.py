@@ -1,7 +1,7 @@
-"""References that look like a photo, looked for only where the photo may lie.
+"""Nearest-neighbour search among the references, only where the photo may lie.
 
-Descriptors stay on disk, sorted by cell; a search of some cells reads their rows and nothing else.
-Where all are searched and they are few, they are kept.
+Descriptors stay on disk, sorted by cell; a search of some cells reads their rows and nothing else. Where all
+are searched and they are few, they are kept in memory.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Span = tuple[int, int]
 #: Rows brought into memory at a time: 16 MB of 1024 numbers each.
 _ROWS = 4096
 #: FAISS measures in single precision; rows this close to each other, relatively, may have changed places.
-_DOUBT = 1e-5
+_TOLERANCE = 1e-5
 #: Numbers that may be kept in single precision for the next photo: 64 MB of them, some 65 000 references of
 #: 256 numbers. To make them from half precision anew takes ten times as long as to compare a photo with them.
-_LITTLE = 16 * 2**20
+_MAX_CACHED = 16 * 2**20
 
 
 class ReferenceIndex:
@@ -46,9 +46,9 @@ class ReferenceIndex:
         """
         query = np.asarray(descriptor, np.float32)
         rows_of = self.descriptors if classes is not None else self._single
-        found = [_nearest(rows_of, span, query, k) for span in self._spans(classes)]
-        rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in found)])
-        distances = np.concatenate([np.empty(0), *(distances for _, distances in found)])
+        nearest_rows = [_nearest(rows_of, span, query, k) for span in self._spans(classes)]
+        rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in nearest_rows)])
+        distances = np.concatenate([np.empty(0), *(distances for _, distances in nearest_rows)])
         best = np.lexsort((rows, distances))[: max(k, 0)]
         return rows[best], distances[best]
 
@@ -59,8 +59,8 @@ class ReferenceIndex:
         """
         queries = np.asarray(descriptors, np.float32)
         rows, cosines = np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0))
-        kept = self._single.dtype == np.float32
-        for start, stop in [(0, len(self))] if kept else _pieces([(0, len(self))]):
+        in_memory = self._single.dtype == np.float32
+        for start, stop in [(0, len(self))] if in_memory else _pieces([(0, len(self))]):
             here, there = _best(queries @ np.asarray(self._single[start:stop], np.float32).T, k)
             rows, cosines = np.hstack([rows, there + start]), np.hstack([cosines, here])
             cosines, order = _best(cosines, k)
@@ -70,8 +70,8 @@ class ReferenceIndex:
     @cached_property
     def _single(self) -> NDArray[np.floating]:
         """All rows in single precision where that is little; else as they are, to be read piece by piece."""
-        little = self.descriptors.size <= _LITTLE
-        return np.asarray(self.descriptors, np.float32) if little else self.descriptors
+        small = self.descriptors.size <= _MAX_CACHED
+        return np.asarray(self.descriptors, np.float32) if small else self.descriptors
 
     def _spans(self, classes: ArrayLike | None) -> Iterator[Span]:
         """Runs of rows to look through, none longer than memory should hold."""
@@ -109,21 +109,21 @@ def _nearest(
 ) -> tuple[Ints, Floats]:
     """At least the k nearest rows of a run, with their distances in double precision."""
     block = np.asarray(descriptors[span[0] : span[1]], np.float32)
-    near = _shortlist(query, block, k)
-    return near + span[0], np.linalg.norm(block[near].astype(np.float64) - query.astype(np.float64), axis=1)
+    rows = _shortlist(query, block, k)
+    return rows + span[0], np.linalg.norm(block[rows].astype(np.float64) - query.astype(np.float64), axis=1)
 
 
 def _shortlist(query: NDArray[np.float32], block: NDArray[np.float32], k: int) -> Ints:
     """Rows that are surely the k nearest, or tie with them; FAISS alone leaves ties to chance."""
     import faiss
 
-    asked = min(k, len(block))
-    if asked <= 0:
+    count = min(k, len(block))
+    if count <= 0:
         return np.empty(0, np.int64)
     while True:
-        more = min(2 * asked, len(block))
-        squares, near = faiss.knn(query[None], block, more)
-        clearly_farther = squares[0, -1] > squares[0, min(k, more) - 1] * (1 + _DOUBT) + _DOUBT**2
+        more = min(2 * count, len(block))
+        squares, rows = faiss.knn(query[None], block, more)
+        clearly_farther = squares[0, -1] > squares[0, min(k, more) - 1] * (1 + _TOLERANCE) + _TOLERANCE**2
         if more == len(block) or clearly_farther:
-            return np.asarray(near[0], np.int64)
-        asked = more
+            return np.asarray(rows[0], np.int64)
+        count = more

@@ -1,7 +1,8 @@
 """Whitening: what all references of a map have in common is taken out, what tells them apart is evened out.
 
 Fitted on the map's own references when a bundle is built, and done to a photo's descriptor in the same way.
-Nothing is trained: the mean and the principal axes are computed, and the same references give the same ones.
+Nothing is trained: the mean and the principal axes are computed, and the same references give the same ones
+(ADR 15).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Rows = NDArray[np.float16] | NDArray[np.float32]
 
 #: Rows brought into memory at a time.
 _PIECE = 4096
-#: Rows the axes are fitted on, at most; more cost minutes and change nothing that can be seen.
+#: Rows the axes are fitted on, at most; more cost minutes and change nothing that matters.
 _FITTED = 16_384
 #: Axes with less of the variance than this share of the first one's hold rounding, not ground.
 _NOISE = 1e-5
@@ -41,11 +42,11 @@ class Projection:
         Each axis is divided by this power of its deviation: 1 evens all out, 0 leaves them as they are. No
         more axes than the rows can tell apart; always the same sign: its largest number is positive.
         """
-        some = units[:: -(-len(units) // _FITTED)]
-        mean = _mean(some)
-        variance, axes = _largest(_covariance(some, mean), min(dims, max(1, len(some) - 1)))
-        kept = variance > _NOISE * variance.max()
-        scaled = (axes[:, kept] / np.sqrt(variance[kept]) ** power).T
+        sample = units[:: -(-len(units) // _FITTED)]
+        mean = _mean(sample)
+        variance, axes = _largest(_covariance(sample, mean), min(dims, max(1, len(sample) - 1)))
+        significant = variance > _NOISE * variance.max()
+        scaled = (axes[:, significant] / np.sqrt(variance[significant]) ** power).T
         return cls(mean.astype(np.float32), _signed(scaled).astype(np.float32))
 
     @classmethod

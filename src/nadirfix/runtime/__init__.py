@@ -1,7 +1,7 @@
-"""Networks as functions: an array goes in, an array comes out, whatever library does the sums."""
+"""Networks as functions: an array goes in, an array comes out, whatever library computes it."""
 
-from nadirfix.runtime.backend import NetworkFiles, Way
-from nadirfix.runtime.load import load_fastest, load_network, load_way
+from nadirfix.runtime.backend import Backend, NetworkFiles
+from nadirfix.runtime.load import load_backend, load_fastest, load_network
 from nadirfix.runtime.network import Network
 
-__all__ = ["Network", "NetworkFiles", "Way", "load_fastest", "load_network", "load_way"]
+__all__ = ["Backend", "Network", "NetworkFiles", "load_backend", "load_fastest", "load_network"]

@@ -1,7 +1,7 @@
-"""Which weights are stored in eight bits: the same ones in every file of a network."""
+"""Which weights are stored in int8: the same ones in every file of a network."""
 
 __all__ = ["LARGE"]
 
-#: Tensors with fewer numbers are not put into eight bits: there is nothing to gain. What is trained on
-#: (``nn.start``) must say what is run (``bundle.halve``), so that both ask here.
+#: Tensors with fewer numbers are not quantised: there is nothing to gain. Weights to train on
+#: (``train.models.embedder_checkpoint``) must equal those that run (``offline.compress``): both read it here.
 LARGE = 4096

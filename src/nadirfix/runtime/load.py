@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from nadirfix.errors import BundleError
-from nadirfix.runtime.backend import NetworkFiles, Way, remembered_way
+from nadirfix.runtime.backend import Backend, NetworkFiles, remembered_backend
 from nadirfix.runtime.network import Network
 from nadirfix.runtime.onnx import OnnxNetwork
 
-__all__ = ["load_fastest", "load_network", "load_way"]
+__all__ = ["load_backend", "load_fastest", "load_network"]
 
 #: What the libraries take as "one thread per core".
 _EVERY_CORE = 0
@@ -18,20 +18,25 @@ _OPENVINO_PRECISION = {"single": "f32", "eight_bit": "f32", "bfloat16": "bf16"}
 
 def load_network(path: Path, *, threads: int = _EVERY_CORE) -> Network:
     """The network in this file, ready to run on so many threads (0: one per core)."""
-    return load_way(NetworkFiles(path), Way(), threads=threads)
+    return load_backend(NetworkFiles(path), Backend(), threads=threads)
 
 
-def load_fastest(files: NetworkFiles, *, threads: int = _EVERY_CORE, looks: int | None = None) -> Network:
-    """The network, run in the way found fastest here; in single precision where nobody has measured.
+def load_fastest(
+    files: NetworkFiles, *, threads: int = _EVERY_CORE, expected_runs: int | None = None
+) -> Network:
+    """The network with the backend measured fastest here; in single precision where nobody has measured.
 
-    ``looks`` says how many pictures it will be shown, where that is known: for a few, opening counts.
+    ``expected_runs`` says how many inputs it will be given, where that is known: for a few, opening counts.
     """
-    return load_way(files, remembered_way(files, looks=looks) or Way(), threads=threads)
+    backend = remembered_backend(files, expected_runs=expected_runs) or Backend()
+    return load_backend(files, backend, threads=threads)
 
 
-def load_way(files: NetworkFiles, way: Way, *, threads: int = _EVERY_CORE, check: bool = True) -> Network:
-    """The network, run in this way; ``check`` leaves no wrong answer to it, which a trial wants to see."""
-    path = way.file(files)
+def load_backend(
+    files: NetworkFiles, backend: Backend, *, threads: int = _EVERY_CORE, check: bool = True
+) -> Network:
+    """The network with this backend; ``check`` replaces one that answers wrongly, but not in a benchmark."""
+    path = backend.file(files)
     if not path.is_file():
         raise BundleError(
             "bundle.damaged",
@@ -39,9 +44,9 @@ def load_way(files: NetworkFiles, way: Way, *, threads: int = _EVERY_CORE, check
             seen=str(path),
             do="copy the bundle again, or build it anew",
         )
-    if way.library == "openvino":
+    if backend.library == "openvino":
         from nadirfix.runtime.openvino import OpenVinoNetwork
 
-        precision = _OPENVINO_PRECISION[way.precision]
+        precision = _OPENVINO_PRECISION[backend.precision]
         return OpenVinoNetwork(path, threads=threads, precision=precision, check=check)
     return OnnxNetwork(path, threads=threads)

@@ -13,8 +13,8 @@ Floats = NDArray[np.float32]
 
 
 class Network(Protocol):
-    """A trained network, ready to look at pictures."""
+    """A trained network, ready to run on pictures."""
 
     def run(self, inputs: Floats) -> Floats:
-        """What the network says about each input of a batch, one row each."""
+        """The network's output for each input of a batch, one row each."""
         ...

@@ -37,7 +37,7 @@ class OnnxNetwork:
         return self._shape
 
     def run(self, inputs: Floats) -> Floats:
-        """What the network says about each input of a batch, one row each."""
+        """The network's output for each input of a batch, one row each."""
         if not _fits(inputs.shape[1:], self._shape):
             raise ValueError(f"inputs of shape {inputs.shape[1:]} for a network that takes {self._shape}")
         batch = np.ascontiguousarray(inputs, np.float32)
@@ -45,9 +45,9 @@ class OnnxNetwork:
         return np.asarray(outputs, np.float32)
 
 
-def _fits(shape: tuple[int, ...], wanted: tuple[int | str, ...]) -> bool:
-    pairs = zip(shape, wanted, strict=False)
-    return len(shape) == len(wanted) and all(isinstance(w, str) or s == w for s, w in pairs)
+def _fits(shape: tuple[int, ...], expected: tuple[int | str, ...]) -> bool:
+    pairs = zip(shape, expected, strict=False)
+    return len(shape) == len(expected) and all(isinstance(e, str) or s == e for s, e in pairs)
 
 
 def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:

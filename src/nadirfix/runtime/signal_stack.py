@@ -12,7 +12,7 @@ __all__ = ["own_signal_stack"]
 
 
 class _Stack(ctypes.Structure):
-    """What sigaltstack(2) is told and tells."""
+    """The argument and result of sigaltstack(2)."""
 
     _fields_ = (("start", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t))
 
@@ -21,7 +21,7 @@ class _Stack(ctypes.Structure):
 def own_signal_stack() -> Iterator[None]:
     """Whatever is done meanwhile, afterwards this thread handles signals where it did before.
 
-    OpenVINO gives each thread that asks it a stack for signals, and unmaps it with the network: the next
+    OpenVINO gives each thread that runs it a stack for signals, and unmaps it with the network: the next
     Ctrl-C would end the process with a segmentation fault.
     """
     change = _sigaltstack()

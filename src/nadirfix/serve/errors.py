@@ -1,4 +1,4 @@
-"""Errors as answers: the client reads what to do, the log what happened."""
+"""Errors as HTTP responses: the client reads what to do, the log what happened."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
 
-__all__ = ["LOG", "add_handlers", "answer", "explained", "internal", "one_line"]
+__all__ = ["LOG", "add_handlers", "client_error", "error_response", "internal_error", "one_line"]
 
 LOG = logging.getLogger("nadirfix.serve")
 
-_LOOK = "look at /openapi.json"
+_SEE_OPENAPI = "look at /openapi.json"
 
 
-def answer(error: NadirfixError, *, headers: dict[str, str] | None = None) -> Response:
-    """The answer that tells of an error."""
+def error_response(error: NadirfixError, *, headers: dict[str, str] | None = None) -> Response:
+    """The response for an error."""
     content = json.dumps({"error": error.to_dict()}, ensure_ascii=True)
     more = {"Retry-After": str(_retry_after_s(error))} if error.http_status in (429, 503) else {}
     if error.code == "service.token":
@@ -36,15 +36,15 @@ def answer(error: NadirfixError, *, headers: dict[str, str] | None = None) -> Re
     return Response(content, error.http_status, {**more, **(headers or {})}, "application/json")
 
 
-def explained(error: NadirfixError, request_id: str) -> NadirfixError:
-    """The error as the client may see it: faults on our side go to the log, with what they tell of it."""
+def client_error(error: NadirfixError, request_id: str) -> NadirfixError:
+    """The error as the client may see it: details of faults on our side go to the log alone."""
     ours = error.http_status >= 500 and not isinstance(error, ServiceError)
     LOG.log(logging.ERROR if ours else logging.WARNING, "%s %s [%s]", request_id, one_line(error), error.code)
-    return internal(request_id) if ours else error
+    return internal_error(request_id) if ours else error
 
 
-def internal(request_id: str) -> NadirfixError:
-    """What a client is told about a fault of ours."""
+def internal_error(request_id: str) -> NadirfixError:
+    """What a client reads about a fault of ours."""
     return NadirfixError(
         "internal.error",
         "nadirfix did not expect this",
@@ -59,38 +59,44 @@ def one_line(text: object) -> str:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Have every error of the application answered in the same form."""
+    """Answer every error of the application in the same form."""
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
 
-    app.add_exception_handler(NadirfixError, _of_ours)  # type: ignore[arg-type]
-    app.add_exception_handler(HTTPException, _of_routing)  # type: ignore[arg-type]
-    app.add_exception_handler(RequestValidationError, _of_parameters)  # type: ignore[arg-type]
+    app.add_exception_handler(NadirfixError, _on_nadirfix_error)  # type: ignore[arg-type]
+    app.add_exception_handler(HTTPException, _on_http_error)  # type: ignore[arg-type]
+    app.add_exception_handler(RequestValidationError, _on_invalid_parameters)  # type: ignore[arg-type]
 
 
-async def _of_ours(request: Request, error: NadirfixError) -> Response:
-    return answer(explained(error, request.scope["nadirfix.request_id"]))
+async def _on_nadirfix_error(request: Request, error: NadirfixError) -> Response:
+    return error_response(client_error(error, request.scope["nadirfix.request_id"]))
 
 
-async def _of_routing(request: Request, error: HTTPException) -> Response:
-    seen = f"{request.method} {request.url.path[:100]}"
+async def _on_http_error(request: Request, error: HTTPException) -> Response:
+    detail = f"{request.method} {request.url.path[:100]}"
     if error.status_code == 405:
-        found = ServiceError("service.method", "this path does not know the method", seen=seen, do=_LOOK)
+        refusal = ServiceError(
+            "service.method", "this path does not allow the method", seen=detail, do=_SEE_OPENAPI
+        )
     else:
-        found = ServiceError("service.not_found", "there is nothing here", seen=seen, do=_LOOK)
-    return answer(found, headers=dict(error.headers or {}))
+        refusal = ServiceError(
+            "service.not_found", "there is nothing at this path", seen=detail, do=_SEE_OPENAPI
+        )
+    return error_response(refusal, headers=dict(error.headers or {}))
 
 
-async def _of_parameters(request: Request, error: RequestValidationError) -> Response:
-    """A path with a number that is none leads nowhere; a bad parameter is a bad request."""
+async def _on_invalid_parameters(request: Request, error: RequestValidationError) -> Response:
+    """A path that needs a number and has none is not found; an invalid parameter is a bad request."""
     first = error.errors()[0]
-    seen = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    detail = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
     if first["loc"][0] == "path":
-        found = ServiceError("service.not_found", "there is nothing here", seen=seen, do=_LOOK)
+        refusal = ServiceError(
+            "service.not_found", "there is nothing at this path", seen=detail, do=_SEE_OPENAPI
+        )
     else:
-        found = ServiceError("service.request", "the request cannot be read", seen=seen, do=_LOOK)
-    LOG.warning("%s %s", request.scope["nadirfix.request_id"], one_line(found))
-    return answer(found)
+        refusal = ServiceError("service.request", "the request cannot be read", seen=detail, do=_SEE_OPENAPI)
+    LOG.warning("%s %s", request.scope["nadirfix.request_id"], one_line(refusal))
+    return error_response(refusal)
 
 
 def _retry_after_s(error: NadirfixError) -> int:

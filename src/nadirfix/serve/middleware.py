@@ -1,4 +1,4 @@
-"""Around every request: a number for the log, headers that keep browsers careful, and a last net."""
+"""Around every request: a request number, security headers, metrics, the log, and a catch-all for errors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import MutableHeaders
 
 from nadirfix.errors import ServiceError
-from nadirfix.serve.errors import LOG, answer, internal, one_line
+from nadirfix.serve.errors import LOG, error_response, internal_error, one_line
 from nadirfix.serve.options import RETRY_SOON_S
 from nadirfix.serve.queue.work_queue import Busy, ClientGone
-from nadirfix.serve.uploads.drain import Rest
+from nadirfix.serve.uploads.drain import BodyDrain
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from nadirfix.serve.metrics import Metrics
     from nadirfix.serve.options import ServeOptions
 
-__all__ = ["CAREFUL", "POLICY", "Envelope"]
+__all__ = ["CONTENT_POLICY", "SECURITY_HEADERS", "RequestMiddleware"]
 
-#: Scripts, styles, fonts and requests from here alone; pictures also from what the page itself made.
-POLICY = "; ".join(
+#: Scripts, styles, fonts and requests from this service alone; pictures also from what the page itself made.
+CONTENT_POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
@@ -41,29 +41,29 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-#: What every answer tells a browser.
-CAREFUL = {
-    "Content-Security-Policy": POLICY,
+#: Sent with every response.
+SECURITY_HEADERS = {
+    "Content-Security-Policy": CONTENT_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
 }
-#: What a method is counted as; a client may make up others without end.
+#: Methods that are counted by name; a client may invent any number of others.
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
-#: Asked for all the time; worth a line only when somebody is looking for it.
-_COMMON = ("/v1/tiles", "/v1/references", "/assets", "/healthz", "/readyz", "/metrics")
+#: Requested all the time: logged at debug level only.
+_FREQUENT = ("/v1/tiles", "/v1/references", "/assets", "/healthz", "/readyz", "/metrics")
 
 
-class Envelope:
-    """Numbers, dresses, counts and logs every request."""
+class RequestMiddleware:
+    """Numbers, counts and logs every request, and adds the security headers."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, options: ServeOptions) -> None:
         self._app, self._metrics, self._options = app, metrics, options
-        self._at_work = 0
+        self._in_progress = 0
         shared = "cross-origin" if options.allow_origins else "same-origin"
-        self._headers = {**CAREFUL, "Cross-Origin-Resource-Policy": shared}
+        self._headers = {**SECURITY_HEADERS, "Cross-Origin-Resource-Policy": shared}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on."""
@@ -71,69 +71,76 @@ class Envelope:
             await self._app(scope, receive, send)
             return
         scope["nadirfix.request_id"] = secrets.token_hex(8)
-        rest = Rest(scope, receive, self._options)
-        letter = _Letter(scope, send, self._headers, rest, self._options.send_s)
-        self._at_work += 1
+        drain = BodyDrain(scope, receive, self._options)
+        response = _Response(scope, send, self._headers, drain, self._options.send_s)
+        self._in_progress += 1
         try:
-            await self._pass_on(scope, rest.receive, letter)
+            await self._respond(scope, drain.receive, response)
         finally:
-            self._at_work -= 1
-            self._note(scope, letter)
+            self._in_progress -= 1
+            self._log(scope, response)
 
-    async def _pass_on(self, scope: Scope, receive: Receive, letter: _Letter) -> None:
+    async def _respond(self, scope: Scope, receive: Receive, response: _Response) -> None:
         try:
             self._check(scope)
-            await self._app(scope, receive, letter.send)
+            await self._app(scope, receive, response.send)
         except ClientGone:
-            letter.status = letter.status or 499  # nobody hears it: for the log alone
+            response.status = response.status or 499  # nobody receives it: for the log alone
         except asyncio.CancelledError:
-            if letter.status:
+            if response.status:
                 raise
-            await letter.reply(answer(_cut_short(letter)), scope, receive)
+            await response.reply(error_response(_stopped(response)), scope, receive)
         except ServiceError as error:
-            await letter.reply(answer(error), scope, receive)
-        except Exception as error:  # the last net: a client must not see a traceback
-            LOG.exception("%s %s", letter.request_id, one_line(f"{type(error).__name__}: {error}"))
-            if letter.status:
-                raise  # half an answer is out: only closing the connection tells
-            await letter.reply(answer(internal(letter.request_id)), scope, receive)
+            await response.reply(error_response(error), scope, receive)
+        except Exception as error:  # a client must not see a traceback
+            LOG.exception("%s %s", response.request_id, one_line(f"{type(error).__name__}: {error}"))
+            if response.status:
+                raise  # half a response is out: only closing the connection says so
+            await response.reply(error_response(internal_error(response.request_id)), scope, receive)
 
     def _check(self, scope: Scope) -> None:
-        if self._at_work > self._options.most_requests:
-            seen = f"{self._at_work} at work"
-            raise Busy("too many requests at once", seen=seen, retry_after_s=RETRY_SOON_S)
+        if self._in_progress > self._options.most_requests:
+            detail = f"{self._in_progress} in progress"
+            raise Busy("too many requests at once", seen=detail, retry_after_s=RETRY_SOON_S)
         head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
         head_bytes += len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if head_bytes > self._options.header_bytes:
             do = f"send at most {self._options.header_bytes} bytes of address and headers"
-            raise ServiceError("service.headers", "the head is too long", seen=f"{head_bytes} bytes", do=do)
+            raise ServiceError(
+                "service.headers",
+                "the address and the headers are too long",
+                seen=f"{head_bytes} bytes",
+                do=do,
+            )
 
-    def _note(self, scope: Scope, letter: _Letter) -> None:
-        seconds = time.monotonic() - letter.began_s
+    def _log(self, scope: Scope, response: _Response) -> None:
+        seconds = time.monotonic() - response.started_s
         route = getattr(scope.get("route"), "path", "other")
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        self._metrics.request(method, route, letter.status, seconds)
-        level = logging.DEBUG if scope["path"].startswith(_COMMON) else logging.INFO
-        words = (letter.request_id, scope["method"], one_line(scope["path"][:200]), letter.status)
-        LOG.log(level, "%s %s %s %d %.0f ms", *words, 1000 * seconds)
+        self._metrics.request(method, route, response.status, seconds)
+        level = logging.DEBUG if scope["path"].startswith(_FREQUENT) else logging.INFO
+        values = (response.request_id, scope["method"], one_line(scope["path"][:200]), response.status)
+        LOG.log(level, "%s %s %s %d %.0f ms", *values, 1000 * seconds)
 
 
-class _Letter:
-    """One answer on its way out."""
+class _Response:
+    """The response to one request, as it is sent."""
 
-    def __init__(self, scope: Scope, send: Send, headers: dict[str, str], rest: Rest, send_s: float) -> None:
-        self._send, self._headers, self._rest, self._send_s = send, headers, rest, send_s
+    def __init__(
+        self, scope: Scope, send: Send, headers: dict[str, str], drain: BodyDrain, send_s: float
+    ) -> None:
+        self._send, self._headers, self._drain, self._send_s = send, headers, drain, send_s
         self.request_id: str = scope["nadirfix.request_id"]
-        self.status, self.began_s = 0, time.monotonic()
+        self.status, self.started_s = 0, time.monotonic()
 
     async def send(self, message: Message) -> None:
-        """One more piece; a client that does not take its answer for long is given up."""
+        """Send one message; a client that does not read its response in time is given up."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            self._dress(MutableHeaders(scope=message))
-        elif not message.get("more_body", False) and self._rest.is_awaited(self.status):
+            self._add_headers(MutableHeaders(scope=message))
+        elif not message.get("more_body", False) and self._drain.is_needed(self.status):
             await self._write({**message, "more_body": True})
-            await self._rest.let_pass()
+            await self._drain.discard()
             message = {"type": "http.response.body", "body": b"", "more_body": False}
         await self._write(message)
 
@@ -144,21 +151,21 @@ class _Letter:
         except TimeoutError as error:
             raise ClientGone from error
 
-    async def reply(self, response: ASGIApp, scope: Scope, receive: Receive) -> None:
-        await response(scope, receive, self.send)
+    async def reply(self, error: ASGIApp, scope: Scope, receive: Receive) -> None:
+        await error(scope, receive, self.send)
 
-    def _dress(self, headers: MutableHeaders) -> None:
+    def _add_headers(self, headers: MutableHeaders) -> None:
         for name, value in self._headers.items():
             headers[name] = value
         headers["X-Request-Id"] = self.request_id
         headers.setdefault("Cache-Control", "no-store")
 
 
-def _cut_short(letter: _Letter) -> ServiceError:
-    """The service was told to stop, and this takes longer than that may take."""
+def _stopped(response: _Response) -> ServiceError:
+    """The service is stopping, and this request takes longer than it waits."""
     return ServiceError(
         "service.stopping",
         "the service stops before this is ready",
-        seen=f"{time.monotonic() - letter.began_s:.0f} s of waiting",
+        seen=f"{time.monotonic() - response.started_s:.0f} s of waiting",
         do="ask again when it is back",
     )

@@ -1,4 +1,4 @@
-"""The paths of the service; what is behind them lives elsewhere."""
+"""The paths of the service; what they lead to is in modules of its own."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nadirfix.errors import ServiceError
 from nadirfix.formats import json_line
 from nadirfix.serve.metrics import Metrics
 from nadirfix.serve.options import LONGEST_TEXT, ServeOptions
-from nadirfix.serve.queue.work_queue import Desk
+from nadirfix.serve.queue.work_queue import WorkQueue
 from nadirfix.serve.schemas import BATCH_BODY, PHOTO_BODY, Bundle, Line, picture, problems
-from nadirfix.serve.static import Page
-from nadirfix.serve.tiles.endpoints import Atlas
-from nadirfix.serve.uploads.handler import Counter
-from nadirfix.serve.uploads.json_lines import MEDIA_TYPE, Lines
+from nadirfix.serve.static import StaticPage
+from nadirfix.serve.tiles.endpoints import MapEndpoints
+from nadirfix.serve.uploads.handler import UploadHandler
+from nadirfix.serve.uploads.json_lines import MEDIA_TYPE, JsonLines
 
 __all__ = ["Parts", "add_routes"]
 
@@ -29,24 +29,24 @@ Number = Annotated[int, Path(ge=0, lt=2**31)]
 
 _LINES: Answers = {200: {"description": "A line of JSON for each photo.", "content": {MEDIA_TYPE: {}}}}
 _GEOJSON: Answers = {200: {"description": "A point each.", "content": {"application/geo+json": {}}}}
-_SAME: Answers = {304: {"description": "The same as before."}}
+_NOT_MODIFIED: Answers = {304: {"description": "The same as before."}}
 _TEXT: Answers = {200: {"description": "Prometheus text.", "content": {"text/plain": {}}}}
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the paths lead to."""
+    """The parts of the service that the paths lead to."""
 
-    counter: Counter
-    atlas: Atlas
+    uploads: UploadHandler
+    map_endpoints: MapEndpoints
     metrics: Metrics
-    page: Page
-    desk: Desk
+    page: StaticPage
+    queue: WorkQueue
     options: ServeOptions
 
 
 def add_routes(app: FastAPI, parts: Parts) -> None:
-    """Every path of the service; the page's files come last, they take what is left."""
+    """Every path of the service; the page's files come last, as they match any path."""
     _add_photos(app, parts)
     _add_map(app, parts)
     _add_references(app, parts)
@@ -68,8 +68,8 @@ def _add_photos(app: FastAPI, parts: Parts) -> None:
 
         Its camera and altitude are fields of the form, or parameters where the body is the photo itself.
         """
-        said = {"name": name, "camera": camera, "altitude": altitude}
-        record = await parts.counter.one(request, said)
+        parameters = {"name": name, "camera": camera, "altitude": altitude}
+        record = await parts.uploads.locate_photo(request, parameters)
         return Response(json_line(record), media_type="application/json")
 
     @app.post(
@@ -80,37 +80,37 @@ def _add_photos(app: FastAPI, parts: Parts) -> None:
     )
     async def batch(request: Request) -> Response:
         """Where many photos were taken; each line as soon as it is known, in the order of the photos."""
-        records = parts.counter.many(request)
-        return Lines(await anext(records), records)
+        records = parts.uploads.locate_batch(request)
+        return JsonLines(await anext(records), records)
 
 
 def _add_map(app: FastAPI, parts: Parts) -> None:
     @app.get("/v1/bundle", response_model=Bundle, responses=problems())
     async def bundle() -> JSONResponse:
-        """What the service knows: map, camera, references, tiles, limits."""
-        return JSONResponse(parts.atlas.about())
+        """The bundle: map, camera, references, tiles, and the limits of the service."""
+        return JSONResponse(parts.map_endpoints.describe())
 
     async def tile(request: Request, z: Zoom, x: Number, y: Number) -> Response:
         """The map as web-mercator tiles; transparent beyond it."""
-        return await parts.atlas.tile(request, z, x, y)
+        return await parts.map_endpoints.tile(request, z, x, y)
 
-    shown = {**picture("image/jpeg", "image/png"), **problems(404)}
+    responses = {**picture("image/jpeg", "image/png"), **problems(404)}
     for path in ("/v1/tiles/{z}/{x}/{y}.jpg", "/v1/tiles/{z}/{x}/{y}"):
-        app.get(path, response_class=Response, responses=shown, name=path)(tile)
+        app.get(path, response_class=Response, responses=responses, name=path)(tile)
 
 
 def _add_references(app: FastAPI, parts: Parts) -> None:
     @app.get(
         "/v1/references.geojson",
         response_class=StreamingResponse,
-        responses={**_GEOJSON, **_SAME, **problems()},
+        responses={**_GEOJSON, **_NOT_MODIFIED, **problems()},
     )
     async def references(request: Request) -> Response:
         """Every reference view: where, which heading, which cell."""
-        if (same := parts.atlas.same(request)) is not None:
-            return same
-        headers = parts.atlas.headers(request)
-        return StreamingResponse(parts.atlas.features(), 200, headers, "application/geo+json")
+        if (not_modified := parts.map_endpoints.not_modified(request)) is not None:
+            return not_modified
+        headers = parts.map_endpoints.headers(request)
+        return StreamingResponse(parts.map_endpoints.features(), 200, headers, "application/geo+json")
 
     @app.get(
         "/v1/references/{row}.jpg",
@@ -119,23 +119,23 @@ def _add_references(app: FastAPI, parts: Parts) -> None:
     )
     async def reference(request: Request, row: Number) -> Response:
         """What one reference view shows, its top towards its heading."""
-        return await parts.atlas.reference(request, row)
+        return await parts.map_endpoints.reference(request, row)
 
 
 def _add_health(app: FastAPI, parts: Parts) -> None:
     @app.get("/healthz", responses=problems())
     async def healthz() -> dict[str, str]:
-        """The process lives."""
+        """The process is alive."""
         return {"status": "alive"}
 
     @app.get("/readyz", responses=problems())
     async def readyz() -> dict[str, Any]:
-        """Photos are taken; not so where every worker has been at one for longer than it may."""
-        stuck = parts.desk.stuck
-        if parts.desk.able == 0:
-            seen = f"{stuck} photos at work for more than {parts.options.photo_s:g} s"
-            raise ServiceError("service.timeout", "the service is stuck", seen=seen, do="start it again")
-        return {"status": "ready", "waiting": parts.desk.taken, "stuck": stuck}
+        """Photos are accepted, unless every worker is stuck on one for longer than it may take."""
+        stuck = parts.queue.stuck
+        if parts.queue.usable == 0:
+            detail = f"{stuck} photos running for more than {parts.options.photo_s:g} s"
+            raise ServiceError("service.timeout", "the service is stuck", seen=detail, do="start it again")
+        return {"status": "ready", "waiting": parts.queue.pending, "stuck": stuck}
 
     @app.get("/metrics", response_class=Response, responses={**_TEXT, **problems()})
     async def metrics() -> Response:
@@ -147,4 +147,4 @@ def _add_page(app: FastAPI, parts: Parts) -> None:
     @app.get("/{path:path}", include_in_schema=False)
     async def page(request: Request, path: str) -> Response:
         """The page and its files."""
-        return parts.page.show(request, path)
+        return parts.page.response(request, path)

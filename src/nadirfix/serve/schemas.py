@@ -50,13 +50,13 @@ LINE_EXAMPLE: dict[str, Any] = {
 }  # fmt: skip
 
 
-class _Open(BaseModel):
-    """Newer versions may say more."""
+class _Extensible(BaseModel):
+    """Newer versions may have more fields."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class Candidate(_Open):
+class Candidate(_Extensible):
     """A reference view that looks like the photo."""
 
     rank: int
@@ -71,14 +71,14 @@ class Candidate(_Open):
     cell: list[int]
 
 
-class AltitudeClasses(_Open):
+class AltitudeClasses(_Extensible):
     """How likely each altitude is."""
 
     altitude_m: list[float]
     probability: list[float]
 
 
-class Line(_Open):
+class Line(_Extensible):
     """One line of `nadirfix locate`: every field is always there, unknown is null."""
 
     photo: str
@@ -90,12 +90,16 @@ class Line(_Open):
     epsg: int | None
     altitude_m: float | None
     altitude_classes: AltitudeClasses | None
-    altitude_sources: list[dict[str, Any]] = Field(description="What was believed before the map was asked.")
+    altitude_sources: list[dict[str, Any]] = Field(
+        description="Estimates before verification against the map."
+    )
     gsd_m: float | None
     heading_deg: float | None
     confidence: float | None
     radius95_m: float | None
-    verified: bool | None = Field(description="Whether the map confirmed the answer; null: not asked.")
+    verified: bool | None = Field(
+        description="Whether the position was verified against the map; null: not tried."
+    )
     inliers: int | None
     tilt_deg: float | None
     tilt_toward_deg: float | None
@@ -125,14 +129,14 @@ class Problem(BaseModel):
     error: Error
 
 
-class Canonical(_Open):
+class Canonical(_Extensible):
     """How references were rendered."""
 
     altitude_m: float
     footprint_m: list[float]
 
 
-class Tiles(_Open):
+class Tiles(_Extensible):
     """Where the map's tiles are."""
 
     url: str
@@ -141,7 +145,7 @@ class Tiles(_Open):
     size_px: int
 
 
-class References(_Open):
+class References(_Extensible):
     """Where the reference views are."""
 
     count: int
@@ -151,8 +155,8 @@ class References(_Open):
     geojson: str
 
 
-class Bundle(_Open):
-    """What the service knows."""
+class Bundle(_Extensible):
+    """The bundle, and the limits of the service."""
 
     nadirfix: str
     name: str
@@ -176,21 +180,24 @@ class Bundle(_Open):
 
 
 #: Statuses every path may answer with, and the codes a service has.
-_ANYWHERE = (401, 403, 421, 429, 431, 500, 503)
-_SAID = ("service.", "photo.", "camera.", "altitude.", "internal.")
+_COMMON_STATUSES = (401, 403, 421, 429, 431, 500, 503)
+_CODE_PREFIXES = ("service.", "photo.", "camera.", "altitude.", "internal.")
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Errors a path may answer with; some every path may."""
-    said: dict[int, list[str]] = {status: [] for status in sorted({*_ANYWHERE, *statuses})}
+    """Errors a path may answer with, those of every path included."""
+    codes_by_status: dict[int, list[str]] = {status: [] for status in sorted({*_COMMON_STATUSES, *statuses})}
     for code, status in HTTP_STATUS.items():
-        if status in said and code.startswith(_SAID):
-            said[status].append(code)
-    return {status: {"model": Problem, "description": ", ".join(codes)} for status, codes in said.items()}
+        if status in codes_by_status and code.startswith(_CODE_PREFIXES):
+            codes_by_status[status].append(code)
+    return {
+        status: {"model": Problem, "description": ", ".join(codes)}
+        for status, codes in codes_by_status.items()
+    }
 
 
 def picture(*kinds: str) -> dict[int | str, dict[str, Any]]:
-    """A picture as an answer, or that the client has it already."""
+    """A picture, or that the client's cached one is still valid."""
     binary = {"schema": {"type": "string", "format": "binary"}}
     return {
         200: {"description": "The picture.", "content": dict.fromkeys(kinds, binary)},

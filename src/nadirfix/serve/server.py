@@ -1,4 +1,4 @@
-"""The service as a process: one listener, limits on whoever is slow or greedy, an orderly end."""
+"""The service as a process: one listening socket, limits on slow or greedy clients, an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from nadirfix.errors import ServiceError
-from nadirfix.serve.access.connection import Guarded
+from nadirfix.serve.access.connection import LimitedConnection
 from nadirfix.serve.options import ServeOptions
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 __all__ = ["listen", "make_server", "one_heap", "serve_forever"]
 
-#: What glibc is told about memory, by its own numbers: one heap for all threads, blocks from 32 MiB on given
-#: back as soon as they are free, and so is what is free at the end of the heap beyond 64 MiB. What a usual
-#: photo needs is less: to have it given back and mapped anew takes a twentieth of its time.
+#: Settings of glibc's malloc, by its own numbers: one heap for all threads; blocks from 32 MiB on go back to
+#: the system as soon as they are free, and so does free memory beyond 64 MiB at the end of the heap. A usual
+#: photo needs less: returning and mapping it again would take a twentieth of its time.
 _MALLOC = {-8: 1, -3: 32 << 20, -1: 64 << 20}
 
 
 def one_heap() -> None:
-    """Have all threads take memory from one heap, before there are any, and give large pieces back.
+    """Make all threads, before there are any, share one heap that returns large blocks to the system.
 
-    Left alone, glibc has a heap for each thread and learns to keep whatever a large photo needed. Other C
-    libraries are not told anything.
+    By default glibc has a heap for each thread and learns to keep whatever a large photo needed. Other C
+    libraries are left as they are.
     """
     with suppress(AttributeError, OSError, TypeError):
-        tell = ctypes.CDLL(None).mallopt
+        set_option = ctypes.CDLL(None).mallopt
         for number, value in _MALLOC.items():
-            tell(number, value)
+            set_option(number, value)
 
 
 def listen(options: ServeOptions) -> socket.socket:
@@ -59,9 +59,9 @@ def listen(options: ServeOptions) -> socket.socket:
 
 
 def serve_forever(app: FastAPI, listener: socket.socket, options: ServeOptions, *, quiet: bool) -> None:
-    """Answer until told to stop; then finish what was taken."""
+    """Answer until told to stop; then finish what was accepted."""
     _log_to_stderr(quiet=quiet)
-    # uvicorn hands the signal on when all is done; being told to stop is no failure.
+    # uvicorn raises the signal again when all is done; a normal stop is no failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
     make_server(app, options).run(sockets=[listener])
 
@@ -70,7 +70,7 @@ def make_server(app: FastAPI, options: ServeOptions) -> uvicorn.Server:
     """The server, with its limits, not yet running."""
     config = uvicorn.Config(
         app,
-        http=type("Connection", (Guarded,), {"limits": options}),
+        http=type("Connection", (LimitedConnection,), {"limits": options}),
         ws="none",
         loop="asyncio",
         lifespan="on",

@@ -1,4 +1,4 @@
-"""The page and its files, read once: a client's path is looked up among them and never opened."""
+"""The page's static files, read once: a client's path is looked up among them, never opened (ADR 20)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nadirfix.serve.options import FOREVER
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-__all__ = ["PAGE_FOLDER", "Page"]
+__all__ = ["PAGE_FOLDER", "StaticPage"]
 
 #: Where the page is built to; it is not there without Node, and the service runs all the same.
 PAGE_FOLDER = Path(__file__).parent / "page"
@@ -34,8 +34,8 @@ packages have the page built in: <code>pip install --upgrade 'nadirfix[serve]'</
 <p>What there is: <a href="/v1/bundle">/v1/bundle</a>, <a href="/openapi.json">/openapi.json</a>.</p>
 </html>
 """
-#: Said here and not by the machine's own table: browsers run no script of another kind.
-_KINDS = {
+#: Fixed here, not taken from the machine's own table: browsers refuse scripts of another type.
+_MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".mjs": "text/javascript; charset=utf-8",
@@ -52,7 +52,7 @@ _KINDS = {
     ".txt": "text/plain; charset=utf-8",
 }
 #: Vite puts a hash of the content into these names.
-_NAMED_BY_CONTENT = "assets/"
+_HASHED_NAMES = "assets/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,33 +60,33 @@ class _File:
     data: bytes
     media_type: str
     etag: str
-    keep: str
+    cache_control: str
 
 
-class Page:
+class StaticPage:
     """The files of the page, in memory."""
 
     def __init__(self, folder: Path) -> None:
         paths = sorted(p for p in folder.rglob("*") if p.is_file()) if folder.is_dir() else []
         names = {p.relative_to(folder).as_posix(): p for p in paths}
-        self._shown = {name: _file(name, path.read_bytes()) for name, path in names.items()}
-        self.is_built = "index.html" in self._shown
+        self._files = {name: _file(name, path.read_bytes()) for name, path in names.items()}
+        self.is_built = "index.html" in self._files
         if not self.is_built:
-            self._shown["index.html"] = _file("index.html", _WITHOUT_PAGE)
+            self._files["index.html"] = _file("index.html", _WITHOUT_PAGE)
 
-    def show(self, request: Request, path: str) -> Response:
+    def response(self, request: Request, path: str) -> Response:
         """The file under this path."""
-        found = self._shown.get(path or "index.html")
-        if found is None:
-            seen = f"/{path[:100]}"
-            raise ServiceError("service.not_found", "there is nothing here", seen=seen, do="open /")
-        headers = {"ETag": found.etag, "Cache-Control": found.keep}
-        if found.etag in request.headers.get("if-none-match", ""):
+        file = self._files.get(path or "index.html")
+        if file is None:
+            detail = f"/{path[:100]}"
+            raise ServiceError("service.not_found", "there is nothing at this path", seen=detail, do="open /")
+        headers = {"ETag": file.etag, "Cache-Control": file.cache_control}
+        if file.etag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
-        return Response(found.data, 200, headers, found.media_type)
+        return Response(file.data, 200, headers, file.media_type)
 
 
 def _file(name: str, data: bytes) -> _File:
-    kind = _KINDS.get(Path(name).suffix.lower(), "application/octet-stream")
-    keep = f"public, {FOREVER}" if name.startswith(_NAMED_BY_CONTENT) else "no-cache"
-    return _File(data, kind, f'"{hashlib.sha256(data).hexdigest()[:16]}"', keep)
+    media_type = _MEDIA_TYPES.get(Path(name).suffix.lower(), "application/octet-stream")
+    cache_control = f"public, {FOREVER}" if name.startswith(_HASHED_NAMES) else "no-cache"
+    return _File(data, media_type, f'"{hashlib.sha256(data).hexdigest()[:16]}"', cache_control)

@@ -1,1 +1,1 @@
-"""Training networks: everything that needs torch."""
+"""Training networks: everything that needs torch (ADR 5)."""

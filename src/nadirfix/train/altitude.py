@@ -14,12 +14,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nadirfix.altitude.bins import AltitudeBins
-from nadirfix.geo.coverage import Ground, fingerprint, sharp_altitude_m
+from nadirfix.geo.coverage import MapCoverage, fingerprint, sharp_altitude_m
 from nadirfix.geo.texture import Texture
 from nadirfix.options.recipe import NetworkOptions, Recipe
 from nadirfix.train.data.altitude_views import AltitudeSampler
 from nadirfix.train.data.batches import Pictures, Sampling, batch_index
-from nadirfix.train.data.cpu_renderer import ViewSource, source_on
+from nadirfix.train.data.cpu_renderer import BatchRenderer, renderer_on
 from nadirfix.train.data.spectrum import log_spectrum
 from nadirfix.train.device import upload
 from nadirfix.train.loop import Job, Report, StepReport, train
@@ -51,12 +51,12 @@ def train_altitude(
     resume: bool = False,
     report: Callable[[StepReport], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    on_device: ViewSource | None = None,
+    renderer: BatchRenderer | None = None,
 ) -> TrainedAltitude:
-    """Learn to tell the altitude of photos from views of the map."""
+    """Train the network that estimates the altitude of photos, on views of the map."""
     bins = AltitudeBins.from_options(recipe.bins)
     network, record = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
-    job = altitude_job(texture, recipe, bins, network, on_device or source_on(texture, device))
+    job = altitude_job(texture, recipe, bins, network, renderer or renderer_on(texture, device))
     done = train(
         job, recipe.altitude_training, device=device, folder=folder, resume=resume, report=report,
         should_stop=should_stop,
@@ -93,21 +93,21 @@ def altitude_job(
     recipe: Recipe,
     bins: AltitudeBins,
     network: AltitudeNetwork,
-    source: ViewSource,
+    renderer: BatchRenderer,
     *,
     within_m: tuple[float, float] = (0.0, np.inf),
 ) -> Job:
-    """Training a network on one map; jobs of several maps can take turns, each within its altitudes."""
+    """Training a network on one map; several maps can be trained round-robin, each within its altitudes."""
     options, training = recipe.altitude_network, recipe.altitude_training
     sampler = _sampler(texture, recipe, bins, within_m)
     size = (options.width_px, options.height_px)
-    pictures = Pictures(source, recipe.camera, size, recipe.augment, seed=training.seed)
+    pictures = Pictures(renderer, recipe.camera, size, recipe.augment, seed=training.seed)
 
     def batch(step: int, _epoch: int, part: slice) -> tuple[Tensor, Tensor]:
         index = batch_index(step, training.batch, part)
         views, labels = sampler.draw(index)
-        inputs = altitude_input(pictures.changed(views, index), options)
-        return inputs, upload(labels, source.device)
+        inputs = altitude_input(pictures.augmented(views, index), options)
+        return inputs, upload(labels, renderer.device)
 
     return Job(
         name="altitude",
@@ -132,7 +132,7 @@ def _sampler(
         tilt_deg=recipe.augment.tilt_deg,
     )
     sampler = AltitudeSampler(
-        Ground(texture), sampling, bins, step_m=training.altitude_step_m, within_m=within_m
+        MapCoverage(texture), sampling, bins, step_m=training.altitude_step_m, within_m=within_m
     )
     sampler.check()
     return sampler
@@ -145,7 +145,7 @@ def _validate(
     scores, truth = [], []
     for start in range(0, recipe.altitude_training.validation_views, _CHUNK):
         views, _ = sampler.draw(np.arange(start, start + _CHUNK), validation=True)
-        inputs = altitude_input(pictures.plain(views), recipe.altitude_network)
+        inputs = altitude_input(pictures.rendered(views), recipe.altitude_network)
         scores.append(network(inputs).float().cpu())
         truth.append(torch.from_numpy(views.altitude_m))
     return altitude_errors(torch.cat(scores), torch.cat(truth), torch.from_numpy(bins.centers_m))

@@ -1,9 +1,8 @@
-"""Learning to describe places without naming them: two looks at one place must agree.
+"""Contrastive training of descriptors: two views of the same place must be alike, other places must not.
 
-One look is what a reference would show, the other what a photo might: another date of the map, moved, turned
-and scaled a little. All other places of the batch are what it must not be taken for, except those so near
-that they show the same ground. Nothing about a particular map is learned by heart, so the network serves maps
-it has never seen.
+One view is what a reference would show, the other what a photo might: another date of the map, moved, turned
+and scaled a little. All other places of the batch are negatives, except those so near that they show the same
+ground. There are no classes of a particular map, so the network also serves maps it was not trained on.
 """
 
 from __future__ import annotations
@@ -17,50 +16,50 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nadirfix.geo.coverage import Ground, fingerprint
+from nadirfix.geo.coverage import MapCoverage, fingerprint
 from nadirfix.geo.texture import Texture
 from nadirfix.geo.views import Views
 from nadirfix.options.recipe import Recipe
 from nadirfix.options.training import ContrastOptions
 from nadirfix.random_numbers import uniform
 from nadirfix.train.data.batches import Pictures, batch_index
-from nadirfix.train.data.cpu_renderer import ViewSource
+from nadirfix.train.data.cpu_renderer import BatchRenderer
 from nadirfix.train.data.place_views import lattice_places
 from nadirfix.train.device import upload
 from nadirfix.train.loop import Job
 from nadirfix.train.models.embedder import Embedder
 from nadirfix.train.models.mixvpr import descriptor
 
-__all__ = ["DatedMap", "contrast_job", "contrast_loss", "shown_places"]
+__all__ = ["DatedMap", "contrastive_job", "contrastive_loss", "covered_places"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_SPACING_M = 10.0  # places to look at are this far apart, then moved
+_SPACING_M = 10.0  # training places are this far apart, then moved at random
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DatedMap:
     """One place at one or more dates, on the training device."""
 
-    dates: tuple[ViewSource, ...]
+    dates: tuple[BatchRenderer, ...]
 
     @property
     def texture(self) -> Texture:
-        """The first date: it says where the map lies."""
+        """The first date: its georeference is used for all."""
         return self.dates[0].texture
 
 
-def contrast_loss(one: Tensor, other: Tensor, far: Tensor, *, temperature: float) -> Tensor:
-    """How badly each look finds its partner among all looks at places far from it, both ways."""
-    alike = one @ other.T / temperature
+def contrastive_loss(one: Tensor, other: Tensor, negatives: Tensor, *, temperature: float) -> Tensor:
+    """InfoNCE, both ways: each view must be most similar to its partner among all ``negatives``."""
+    similarity = one @ other.T / temperature
     own = torch.eye(len(one), dtype=torch.bool, device=one.device)
-    alike = alike.masked_fill(~(far | own), -torch.inf)
+    similarity = similarity.masked_fill(~(negatives | own), -torch.inf)
     truth = torch.arange(len(one), device=one.device)
-    return (functional.cross_entropy(alike, truth) + functional.cross_entropy(alike.T, truth)) / 2
+    return (functional.cross_entropy(similarity, truth) + functional.cross_entropy(similarity.T, truth)) / 2
 
 
-def contrast_job(
+def contrastive_job(
     dated: DatedMap,
     recipe: Recipe,
     embedder: Embedder,
@@ -68,25 +67,28 @@ def contrast_job(
     altitude_m: float,
     places: tuple[Floats, Floats] | None = None,
 ) -> Job:
-    """Training the embedder on one map; jobs of several maps can take turns.
+    """Training the embedder on one map; several maps can be trained round-robin.
 
     Finding a large map's places takes a while: whoever makes several jobs of one map finds them once.
     """
     options, training = recipe.place_network, recipe.place_training
     size = (options.width_px, options.height_px)
-    looks = [
+    pictures_by_date = [
         Pictures(date, recipe.camera, size, recipe.augment, seed=training.seed + i)
         for i, date in enumerate(dated.dates)
     ]
-    places = shown_places(dated, recipe, altitude_m) if places is None else places
+    places = covered_places(dated, recipe, altitude_m) if places is None else places
 
     def batch(step: int, _epoch: int, part: slice) -> tuple[Tensor, Tensor, Tensor]:
         index = batch_index(step, training.batch, part)
         first, second = _pair(places, index, recipe.contrast, altitude_m, training.seed)
-        which = int(uniform(training.seed, "date", index[:1], 1)[0, 0] * len(looks))
-        pictures = looks[which].changed(first, index), looks[which - 1].changed(second, index)
-        far = _far(first, recipe.contrast.near_m)
-        return (*pictures, upload(far, pictures[0].device))
+        which = int(uniform(training.seed, "date", index[:1], 1)[0, 0] * len(pictures_by_date))
+        pictures = (
+            pictures_by_date[which].augmented(first, index),
+            pictures_by_date[which - 1].augmented(second, index),
+        )
+        negatives = _negatives(first, recipe.contrast.near_m)
+        return (*pictures, upload(negatives, pictures[0].device))
 
     return Job(
         name="contrast",
@@ -107,35 +109,35 @@ class _Loss(nn.Module):
         super().__init__()
         self.embedder, self.options = embedder, options
 
-    def forward(self, first: Tensor, second: Tensor, far: Tensor) -> Tensor:
+    def forward(self, first: Tensor, second: Tensor, negatives: Tensor) -> Tensor:
         both = descriptor(self.embedder(torch.cat([first, second])).float())
         if self.options.centre:
             both = descriptor(both - both.mean(0))
         one, other = both.chunk(2)
-        return contrast_loss(one, other, far, temperature=self.options.temperature)
+        return contrastive_loss(one, other, negatives, temperature=self.options.temperature)
 
 
-def shown_places(dated: DatedMap, recipe: Recipe, altitude_m: float) -> tuple[Floats, Floats]:
-    """Where every date shows enough ground, whichever way one turns: a look past an edge teaches nothing."""
+def covered_places(dated: DatedMap, recipe: Recipe, altitude_m: float) -> tuple[Floats, Floats]:
+    """Places where every date covers enough of a view at any heading."""
     east, north = lattice_places(dated.texture.bounds, _SPACING_M)
     altitude = np.full(len(east), altitude_m * 1.2)
     shares = [
-        ground.valid_share(Views.level(east, north, altitude, np.full(len(east), turn)), recipe.camera)
-        for ground in (Ground(date.texture) for date in dated.dates)
+        coverage.valid_share(Views.level(east, north, altitude, np.full(len(east), turn)), recipe.camera)
+        for coverage in (MapCoverage(date.texture) for date in dated.dates)
         for turn in (0.0, 45.0, 90.0, 135.0)
     ]
-    kept = np.min(shares, axis=0) >= recipe.references.valid_share
-    return east[kept], north[kept]
+    enough = np.min(shares, axis=0) >= recipe.references.valid_share
+    return east[enough], north[enough]
 
 
 def _pair(
     places: tuple[Floats, Floats], index: Ints, options: ContrastOptions, altitude_m: float, seed: int
 ) -> tuple[Views, Views]:
-    """Two looks at each place: the second is moved, turned, scaled and leans a little."""
+    """Two views of each place: the second is moved, turned, scaled and tilted a little."""
     u = uniform(seed, "pair", index, 9)
-    spot = (u[:, 0] * len(places[0])).astype(np.int64)
-    east = places[0][spot] + _SPACING_M * (u[:, 1] - 0.5)
-    north = places[1][spot] + _SPACING_M * (u[:, 2] - 0.5)
+    chosen = (u[:, 0] * len(places[0])).astype(np.int64)
+    east = places[0][chosen] + _SPACING_M * (u[:, 1] - 0.5)
+    north = places[1][chosen] + _SPACING_M * (u[:, 2] - 0.5)
     altitude, heading = np.full(len(index), altitude_m), 360.0 * u[:, 3]
     first = Views.level(east, north, altitude, heading)
     away, toward = options.shift_m * np.sqrt(u[:, 4]), 2 * np.pi * u[:, 5]
@@ -146,7 +148,7 @@ def _pair(
     return first, dataclasses.replace(second, tilt_deg=tilt, tilt_toward_deg=360.0 * u[:, 5])
 
 
-def _far(views: Views, near_m: float) -> NDArray[np.bool_]:
+def _negatives(views: Views, near_m: float) -> NDArray[np.bool_]:
     gaps = np.hypot(
         np.subtract.outer(views.east_m, views.east_m), np.subtract.outer(views.north_m, views.north_m)
     )

@@ -1,7 +1,7 @@
-"""Training in several processes at once: who does which part, and how they stay in step.
+"""Training in several processes at once: which part each one computes, and how they stay in step.
 
 Started by ``torchrun``; alone, everything here costs nothing. Each process takes its slice of the same
-batch, so that many processes see what one would have seen.
+batch, so that many processes train on what one would.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor, distributed, nn
 
 from nadirfix.errors import InputError
 
-__all__ = ["Ranks", "current_ranks", "gathered", "joined"]
+__all__ = ["Ranks", "all_gathered", "current_ranks", "process_group"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this process writes the files and speaks for all."""
+        """Whether this process writes the files and decides for all."""
         return self.rank == 0
 
-    def share(self, batch: int) -> slice:
+    def batch_slice(self, batch: int) -> slice:
         """The part of a batch that falls to this process."""
         if batch % self.count:
             raise InputError(
@@ -43,13 +43,13 @@ class Ranks:
         part = batch // self.count
         return slice(self.rank * part, (self.rank + 1) * part)
 
-    def agreed(self, *values: float, device: torch.device) -> tuple[float, ...]:
-        """What the first process says; clocks differ, decisions must not."""
+    def broadcast(self, *values: float, device: torch.device) -> tuple[float, ...]:
+        """The first process's values for all; clocks differ, decisions must not."""
         if self.count == 1:
             return values
-        said = torch.tensor(values, dtype=torch.float64, device=device)
-        distributed.broadcast(said, src=0)
-        return tuple(said.tolist())
+        shared = torch.tensor(values, dtype=torch.float64, device=device)
+        distributed.broadcast(shared, src=0)
+        return tuple(shared.tolist())
 
     def mean(self, values: Tensor) -> Tensor:
         """The mean over all processes."""
@@ -63,7 +63,7 @@ class Ranks:
         """The module with its gradients averaged over all processes.
 
         Batch statistics are taken over all processes where the device can. A step may leave parameters
-        unused (the classifiers of the groups whose turn it is not).
+        unused (the classifiers of the groups not trained in this epoch).
         """
         if self.count == 1:
             return module
@@ -81,8 +81,8 @@ def current_ranks() -> Ranks:
 
 
 @contextmanager
-def joined(device: torch.device) -> Iterator[Ranks]:
-    """The company of processes that torchrun started; alone when it started none."""
+def process_group(device: torch.device) -> Iterator[Ranks]:
+    """The process group torchrun started; a single process when it started none."""
     alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
     if alone or distributed.is_initialized():
         yield current_ranks()
@@ -94,7 +94,7 @@ def joined(device: torch.device) -> Iterator[Ranks]:
         distributed.destroy_process_group()
 
 
-def gathered(values: Tensor) -> tuple[Tensor, slice]:
+def all_gathered(values: Tensor) -> tuple[Tensor, slice]:
     """These values of all processes, and which of them are this one's; they carry no gradient."""
     ranks = current_ranks()
     own = slice(ranks.rank * len(values), (ranks.rank + 1) * len(values))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["export_network"]
 
-#: How many pictures the exporter is shown; one would be taken for "always one".
+#: How many example pictures the exporter gets; one would be taken for "always one".
 _EXAMPLES = 2
 _EXPORTER_LOG = "torch.onnx._internal.exporter._registration"
 
@@ -50,7 +50,7 @@ def _free(side_step_px: int | None) -> dict[int, Any]:
 
 
 def _traced(module: nn.Module, examples: torch.Tensor, free: dict[int, Any]) -> onnx.ModelProto:
-    with torch.no_grad(), _hushed():
+    with torch.no_grad(), _quiet_exporter():
         program = torch.onnx.export(
             module,
             (examples,),
@@ -66,8 +66,8 @@ def _traced(module: nn.Module, examples: torch.Tensor, free: dict[int, Any]) -> 
 
 
 @contextmanager
-def _hushed() -> Iterator[None]:
-    """The exporter's remarks about libraries we do not use are not for the pilot."""
+def _quiet_exporter() -> Iterator[None]:
+    """Hides the exporter's remarks about libraries we do not use."""
     log = logging.getLogger(_EXPORTER_LOG)
     level = log.level
     log.setLevel(logging.ERROR)
@@ -83,10 +83,10 @@ def _strip(model: onnx.ModelProto) -> None:
     """Take out what the exporter notes about itself: stack traces with file paths, shapes it can infer."""
     graph = model.graph
     del graph.value_info[:]
-    _forget(model, [graph, *graph.node, *graph.input, *graph.output, *graph.initializer])
+    _clear_notes(model, [graph, *graph.node, *graph.input, *graph.output, *graph.initializer])
 
 
-def _forget(model: onnx.ModelProto, parts: Iterable[Any]) -> None:
+def _clear_notes(model: onnx.ModelProto, parts: Iterable[Any]) -> None:
     for part in (model, *parts):
         part.ClearField("doc_string")
         part.ClearField("metadata_props")

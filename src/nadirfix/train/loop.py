@@ -1,7 +1,7 @@
 """The only training loop: both networks, both schedules, one process or many.
 
-What a step sees follows from the seed and the step's number alone. So a run can be stopped at any moment,
-even by kill -9, and resumed to the same weights, bit for bit on a CPU.
+A step's batch follows from the seed and the step's number alone. So a run can be stopped at any moment, even
+by kill -9, and resumed to the same weights, bit for bit on a CPU.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from nadirfix.errors import TrainingError
 from nadirfix.options.training import TrainOptions
 from nadirfix.random_numbers import mix_seed
 from nadirfix.train.checkpoint import StepLog, identity_of, load_checkpoint, save_checkpoint
-from nadirfix.train.distributed import Ranks, joined
+from nadirfix.train.distributed import Ranks, process_group
 from nadirfix.train.schedule import make_schedule
 
 __all__ = ["Job", "Report", "StepReport", "train"]
 
-#: Seconds between looks at the losses; looking makes a GPU wait.
-_LOOK_EVERY_S = 0.5
+#: Seconds between fetches of the losses; fetching makes a GPU wait.
+_FETCH_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Job:
-    """A network in training: how a loss comes about, and what the loop needs to know of it."""
+    """A network in training: how its loss is computed, and what the loop needs to know of it."""
 
     name: str
     network: nn.Module  # what is learned and kept
@@ -41,7 +41,7 @@ class Job:
     batch: Callable[[int, int, slice], tuple[Any, ...]]  # step, epoch, this process's part of the batch
     validate: Callable[[], dict[str, float]]  # on views held out from training; headline measure first
     epoch_views: int
-    epochs_per_cycle: int = 1  # how many epochs it takes for every group to have had its turn
+    epochs_per_cycle: int = 1  # how many epochs it takes until every group has been trained once
     details: dict[str, Any] = field(default_factory=dict)  # recipe and data: what a checkpoint belongs to
 
 
@@ -81,12 +81,12 @@ def train(
     report: Callable[[StepReport], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Report:
-    """Train until the schedule ends or somebody says stop; with a folder, so that it can be resumed."""
+    """Train until the schedule ends or ``should_stop`` is True; with a folder the run can be resumed."""
     where = torch.device(device)
     gpus = list(range(torch.cuda.device_count())) if where.type == "cuda" else []
-    with joined(where) as ranks, torch.random.fork_rng(devices=gpus):
+    with process_group(where) as ranks, torch.random.fork_rng(devices=gpus):
         run = _Run(job, options, where, ranks, folder)
-        run.listen(report, should_stop)
+        run.connect(report, should_stop)
         run.begin(resume=resume)
         while run.may_go_on():
             run.step_once()
@@ -116,37 +116,37 @@ class _Run:
         self.measured: dict[str, float] = {}
         self.pending: list[tuple[int, Tensor, tuple[float, ...]]] = []
 
-    def listen(
+    def connect(
         self, report: Callable[[StepReport], None] | None, should_stop: Callable[[], bool] | None
     ) -> None:
-        """Whom to tell and whom to ask; only the first process does."""
-        speaks = self.ranks.first
-        self.report = report if report and speaks else lambda _: None
-        self.should_stop = should_stop if should_stop and speaks else lambda: False
+        """Where progress goes and what may stop the run; only the first process has them."""
+        first = self.ranks.first
+        self.report = report if report and first else lambda _: None
+        self.should_stop = should_stop if should_stop and first else lambda: False
 
     def begin(self, *, resume: bool) -> None:
         """From the last checkpoint, or from the start."""
-        found = load_checkpoint(self.resume_folder, identity=self.identity) if resume else None
-        if found:
-            self._restore(found)
-        self.log.begin(found["log_bytes"] if found else 0)
-        self.started = self.looked = self.saved = time.monotonic()
+        checkpoint = load_checkpoint(self.resume_folder, identity=self.identity) if resume else None
+        if checkpoint:
+            self._restore(checkpoint)
+        self.log.begin(checkpoint["log_bytes"] if checkpoint else 0)
+        self.started_s = self.fetched_s = self.saved_s = time.monotonic()
         self.elapsed = self.before_s
 
     def may_go_on(self) -> bool:
-        """Whether there is another step; also when to look at the losses and when to save."""
+        """Whether there is another step; also when to fetch the losses and when to save."""
         now = time.monotonic()
-        self.elapsed, stop, look, save = self.ranks.agreed(
-            self.before_s + now - self.started,
+        self.elapsed, stop, fetch, save = self.ranks.broadcast(
+            self.before_s + now - self.started_s,
             float(self.should_stop()),
-            float(now - self.looked >= _LOOK_EVERY_S or self.device.type == "cpu"),
-            float(now - self.saved >= self.options.checkpoint_every_s),
+            float(now - self.fetched_s >= _FETCH_EVERY_S or self.device.type == "cpu"),
+            float(now - self.saved_s >= self.options.checkpoint_every_s),
             device=self.device,
         )
         self.stopping = bool(stop)
         self.complete = self.complete or not self.schedule.start_step(self.step, self.elapsed)
-        if look or save or self.stopping:
-            self._look()
+        if fetch or save or self.stopping:
+            self._fetch_losses()
         if save:
             self._save()
         return not (self.complete or self.stopping)
@@ -155,7 +155,7 @@ class _Run:
         """One batch."""
         epoch = self.step // self.epoch_steps
         torch.manual_seed(mix_seed(self.options.seed, f"step {self.ranks.rank}", self.step))
-        batch = self.job.batch(self.step, epoch, self.ranks.share(self.options.batch))
+        batch = self.job.batch(self.step, epoch, self.ranks.batch_slice(self.options.batch))
         self._to_training()
         self.optimizer.zero_grad(set_to_none=True)
         with _half(self.device):
@@ -177,15 +177,15 @@ class _Run:
                     layer.eval()
 
     def end(self) -> Report:
-        """Look once more, validate, save."""
-        self._look()
+        """Fetch the last losses, validate, save."""
+        self._fetch_losses()
         if self.complete and not self.measured:
             self.measured = self._validated()
         self._save()
         return Report(self.job.name, self.step, self.elapsed, self.last_loss, self.complete, self.measured)
 
     def _end_epoch(self) -> None:
-        self._look()
+        self._fetch_losses()
         self.schedule.end_epoch(self.epoch_total / self.epoch_steps)
         self.epoch_total = 0.0
         if self.options.schedule == "plateau":
@@ -199,20 +199,20 @@ class _Run:
         self.log.add([(self.step, None, *self._rates(), None, self.elapsed, headline)])
         return measured
 
-    def _look(self) -> None:
-        """Fetch the losses of the last steps: log them, tell of them, stop at the first that is none."""
+    def _fetch_losses(self) -> None:
+        """Fetch the losses of the last steps: log them, report them, stop at the first that is not finite."""
         if not self.pending:
             return
         losses = self.ranks.mean(torch.stack([loss for _, loss, _ in self.pending])).tolist()
         now = time.monotonic()
-        speed = len(losses) * self.options.batch / max(now - self.looked, 1e-9)
+        speed = len(losses) * self.options.batch / max(now - self.fetched_s, 1e-9)
         for (step, _, rates), loss in zip(self.pending, losses, strict=True):
             if not math.isfinite(loss):
                 raise _diverged(self.job.name, step, loss, rates)
             self.epoch_total += loss
         rows = zip(self.pending, losses, strict=True)
         self.log.add((step + 1, loss, *rates, speed, self.elapsed, None) for (step, _, rates), loss in rows)
-        self.pending, self.looked, self.last_loss = [], now, losses[-1]
+        self.pending, self.fetched_s, self.last_loss = [], now, losses[-1]
         self.report(self._step_report(speed))
 
     def _step_report(self, speed: float) -> StepReport:
@@ -225,7 +225,7 @@ class _Run:
         return tuple(float(group["lr"]) for group in self.optimizer.param_groups)
 
     def _save(self) -> None:
-        self.saved = time.monotonic()
+        self.saved_s = time.monotonic()
         if self.folder is None:
             return
         content = {
@@ -242,19 +242,19 @@ class _Run:
         }
         save_checkpoint(self.folder, content, identity=self.identity)
 
-    def _restore(self, found: dict[str, Any]) -> None:
-        self.job.network.load_state_dict(found["network"])
-        self.optimizer.load_state_dict(found["optimizer"])
-        self.schedule.restore(found["schedule"])
-        self.step, self.epoch_total = found["step"], found["epoch_total"]
-        self.before_s, self.last_loss = found["elapsed_s"], found["last_loss"]
-        self.complete, self.measured = found["complete"], found["validation"]
+    def _restore(self, checkpoint: dict[str, Any]) -> None:
+        self.job.network.load_state_dict(checkpoint["network"])
+        self.optimizer.load_state_dict(checkpoint["optimizer"])
+        self.schedule.restore(checkpoint["schedule"])
+        self.step, self.epoch_total = checkpoint["step"], checkpoint["epoch_total"]
+        self.before_s, self.last_loss = checkpoint["elapsed_s"], checkpoint["last_loss"]
+        self.complete, self.measured = checkpoint["complete"], checkpoint["validation"]
 
 
 def _groups(job: Job, options: TrainOptions) -> list[dict[str, Any]]:
     """Extractor and classifier, each with its learning rate."""
-    apart = {id(p) for p in job.classifier}
-    extractor = [p for p in job.loss.parameters() if id(p) not in apart and p.requires_grad]
+    classifier = {id(p) for p in job.classifier}
+    extractor = [p for p in job.loss.parameters() if id(p) not in classifier and p.requires_grad]
     return [
         {"params": extractor, "lr": options.extractor_rate},
         {"params": job.classifier, "lr": options.classifier_rate},
@@ -269,7 +269,7 @@ def _half(device: torch.device) -> Any:
 def _diverged(name: str, step: int, loss: float, rates: tuple[float, ...]) -> TrainingError:
     return TrainingError(
         "training.diverged",
-        f"training the {name} network went astray",
+        f"training the {name} network diverged",
         seen=f"the loss is {loss} at step {step + 1}, learning rates {rates[0]:.3g} and {rates[1]:.3g}",
         do="lower extractor_rate and classifier_rate in the recipe, or clip_norm, and start again",
     )

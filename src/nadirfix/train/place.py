@@ -15,21 +15,21 @@ from torch.nn import functional
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.geo.anchor import map_anchor
-from nadirfix.geo.coverage import Ground, fingerprint
+from nadirfix.geo.coverage import MapCoverage, fingerprint
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.geo.texture import Texture
 from nadirfix.options.recipe import HeadOptions, Recipe
 from nadirfix.train.data.batches import Pictures, Sampling, batch_index
-from nadirfix.train.data.cpu_renderer import ViewSource, source_on
+from nadirfix.train.data.cpu_renderer import BatchRenderer, renderer_on
 from nadirfix.train.data.place_views import Lattice, PlaceSampler, scales_within_bins
 from nadirfix.train.device import upload
-from nadirfix.train.distributed import gathered
+from nadirfix.train.distributed import all_gathered
 from nadirfix.train.loop import Job, Report, StepReport, train
 from nadirfix.train.models.heads import cosines, quality, sharpness
 from nadirfix.train.models.place import PlaceNetwork, build_place_network
 from nadirfix.train.models.weights import WeightsRecord
 
-__all__ = ["TrainedPlace", "cell_shares", "imprint", "place_job", "place_sampler", "train_place"]
+__all__ = ["TrainedPlace", "cell_probabilities", "imprint", "place_job", "place_sampler", "train_place"]
 
 _CHUNK = 64
 
@@ -54,16 +54,16 @@ def train_place(
     resume: bool = False,
     report: Callable[[StepReport], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    on_device: ViewSource | None = None,
+    renderer: BatchRenderer | None = None,
 ) -> TrainedPlace:
-    """Learn to tell the places of a map apart; every cell with views to learn from is a class."""
+    """Train the network that tells the cells of a map apart; every cell with training views is a class."""
     sampler = place_sampler(texture, recipe)
     order = order or sampler.order()
     sampler.use(order)
     network, record = build_place_network(recipe.place_network, recipe.head, order, seed=recipe.seed)
-    source = on_device or source_on(texture, device)
-    imprint(network, sampler, recipe, source)
-    job = place_job(recipe, network, sampler, source, _details(texture, recipe, order))
+    renderer = renderer or renderer_on(texture, device)
+    imprint(network, sampler, recipe, renderer)
+    job = place_job(recipe, network, sampler, renderer, _details(texture, recipe, order))
     done = train(
         job, recipe.place_training, device=device, folder=folder, resume=resume, report=report,
         should_stop=should_stop,
@@ -72,7 +72,7 @@ def train_place(
 
 
 def place_sampler(texture: Texture, recipe: Recipe) -> PlaceSampler:
-    """Where the recipe looks from; it also says which cells have views to learn from."""
+    """The views the recipe trains on; also tells which cells have any."""
     training, references = recipe.place_training, recipe.references
     bins = AltitudeBins.from_options(recipe.bins)
     on_lattice = training.schedule == "plateau"
@@ -83,7 +83,7 @@ def place_sampler(texture: Texture, recipe: Recipe) -> PlaceSampler:
         tilt_deg=recipe.augment.tilt_deg,
     )
     return PlaceSampler(
-        Ground(texture),
+        MapCoverage(texture),
         sampling,
         Grid.from_options(recipe.grid, anchor_m=map_anchor(texture)),
         altitude_m=canonical_altitude_m(references, bins),
@@ -93,26 +93,26 @@ def place_sampler(texture: Texture, recipe: Recipe) -> PlaceSampler:
 
 
 @torch.no_grad()
-def imprint(network: PlaceNetwork, sampler: PlaceSampler, recipe: Recipe, source: ViewSource) -> None:
-    """Let each cell's prototype start where views of the cell lie, if the recipe says so.
+def imprint(network: PlaceNetwork, sampler: PlaceSampler, recipe: Recipe, renderer: BatchRenderer) -> None:
+    """Initialise each cell's prototype with the mean descriptor of its views, if the recipe asks for it.
 
-    An embedder that has learned elsewhere already sets places apart; prototypes at random would first have to
-    find that out.
+    A pretrained embedder already separates places; random prototypes would first have to learn where its
+    descriptors lie.
     """
     each, options = recipe.place_training.imprint_views, recipe.place_network
     if each <= 0:
         return
     size = (options.width_px, options.height_px)
-    pictures = Pictures(source, recipe.camera, size, recipe.augment, seed=recipe.place_training.seed)
-    network.to(source.device).eval()
+    pictures = Pictures(renderer, recipe.camera, size, recipe.augment, seed=recipe.place_training.seed)
+    network.to(renderer.device).eval()
     for group, prototypes in enumerate(network.heads.prototypes):
         total = torch.zeros_like(prototypes)
         label = np.repeat(np.arange(len(prototypes)), each)
         for start in range(0, len(label), _CHUNK):
             index = np.arange(start, min(start + _CHUNK, len(label)))
-            views, mine = sampler.draw(index, group, label=label[index])
-            seen = network.describe(pictures.plain(views)).float()
-            total.index_add_(0, torch.from_numpy(mine).to(source.device), seen)
+            views, labels = sampler.draw(index, group, label=label[index])
+            descriptors = network.describe(pictures.rendered(views)).float()
+            total.index_add_(0, torch.from_numpy(labels).to(renderer.device), descriptors)
         prototypes.copy_(functional.normalize(total, dim=1))
 
 
@@ -129,7 +129,7 @@ class _Loss(nn.Module):
     def forward(self, pictures: Tensor, labels: Tensor, group: int) -> Tensor:
         embeddings = self.network.embed(pictures)
         lengths = embeddings.detach().double().norm(dim=-1)
-        cues, own = gathered(torch.stack([lengths, sharpness(pictures).double()], dim=1))
+        cues, own = all_gathered(torch.stack([lengths, sharpness(pictures).double()], dim=1))
         gamma = quality(cues[:, :1], cues[:, 1], self.head)[own].float()
         return self.network.heads.loss(embeddings, labels, gamma, group=group)
 
@@ -138,18 +138,18 @@ def place_job(
     recipe: Recipe,
     network: PlaceNetwork,
     sampler: PlaceSampler,
-    source: ViewSource,
+    renderer: BatchRenderer,
     details: dict[str, Any],
 ) -> Job:
     """What the loop needs to train the place network on a map."""
     options, training, groups = recipe.place_network, recipe.place_training, len(network.heads.prototypes)
     size = (options.width_px, options.height_px)
-    pictures = Pictures(source, recipe.camera, size, recipe.augment, seed=training.seed)
+    pictures = Pictures(renderer, recipe.camera, size, recipe.augment, seed=training.seed)
 
     def batch(step: int, epoch: int, part: slice) -> tuple[Tensor, Tensor, int]:
         index, group = batch_index(step, training.batch, part), epoch % groups
         views, labels = sampler.draw(index, group)
-        return pictures.changed(views, index), upload(labels, source.device), group
+        return pictures.augmented(views, index), upload(labels, renderer.device), group
 
     headings = recipe.references.headings
     return Job(
@@ -174,7 +174,7 @@ def _validate(
     for start in range(0, recipe.place_training.validation_views, _CHUNK):
         group = (start // _CHUNK) % groups
         views, labels = sampler.draw(np.arange(start, start + _CHUNK), group, validation=True)
-        shares = cell_shares(network, network.embed(pictures.plain(views)), recipe.head)
+        shares = cell_probabilities(network, network.embed(pictures.rendered(views)), recipe.head)
         truth = torch.from_numpy(labels).to(shares[0].device)
         within += int((shares[group].argmax(1) == truth).sum())
         overall += int((torch.cat(shares, 1).argmax(1) == truth + sum(sizes[:group])).sum())
@@ -182,7 +182,7 @@ def _validate(
     return {"cell_accuracy": 100 * overall / count, "group_accuracy": 100 * within / count}
 
 
-def cell_shares(network: PlaceNetwork, embeddings: Tensor, head: HeadOptions) -> list[Tensor]:
+def cell_probabilities(network: PlaceNetwork, embeddings: Tensor, head: HeadOptions) -> list[Tensor]:
     """For each group, the probability of each of its cells."""
     wide = embeddings.float()
     with torch.autocast(wide.device.type, enabled=False):

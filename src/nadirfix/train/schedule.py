@@ -1,4 +1,4 @@
-"""When the learning rate falls and when training ends."""
+"""Learning-rate schedules: when the rate falls and when training ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Schedule(Protocol):
         """Set the learning rates for this step; False when training is over."""
 
     def end_epoch(self, loss: float) -> None:
-        """Hear the mean training loss of an epoch."""
+        """Take in the mean training loss of an epoch."""
 
     def share_done(self, step: int, elapsed_s: float) -> float | None:
         """How much of the training lies behind, where that can be known."""
@@ -62,7 +62,7 @@ class Budget:
         return share < 1.0
 
     def end_epoch(self, loss: float) -> None:
-        """Nothing: a budget does not look at the loss."""
+        """Nothing: a budget does not depend on the loss."""
 
     def share_done(self, step: int, elapsed_s: float) -> float:
         """How much of the budget is spent."""
@@ -81,8 +81,8 @@ class Budget:
 class Plateau:
     """The published protocol: a tenth of the rate whenever the training loss has stopped falling.
 
-    Where epochs take turns (one group of cells each), what is compared is the mean over one round of turns:
-    one group's loss says nothing about another's.
+    Where epochs alternate between groups of cells, the mean over one cycle of groups is compared: the losses
+    of two groups are not comparable.
     """
 
     def __init__(self, options: TrainOptions, optimizer: Optimizer, epochs_per_cycle: int) -> None:

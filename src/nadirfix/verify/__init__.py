@@ -1,1 +1,1 @@
-"""Asking the map: does it show what the photo shows, exactly where, and how sure is that."""
+"""Geometric verification: does the map show what the photo shows, exactly where, and how sure is that."""

@@ -1,4 +1,4 @@
-"""Points of a picture that can be found again, each with a description of what surrounds it."""
+"""Keypoints of an image that can be found again in another, each with a descriptor of its surroundings."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ __all__ = ["SIDE_STEP_PX", "Detector", "Features", "SiftDetector", "XFeatDetecto
 Singles = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
-#: XFeat's network halves a picture five times: its sides must be multiples of this.
+#: XFeat's network halves an image five times: its sides must be multiples of this.
 SIDE_STEP_PX = 32
-#: What the network's output holds, one after the other: description, chance of points, reliability.
-_DESCRIPTION, _CELL = 64, 8
-#: Points nearer to the frame, or to where the map ends, describe the edge and not the ground.
+#: What the network's output holds, one after the other: descriptors, keypoint heatmap, reliability.
+_DESCRIPTOR, _CELL = 64, 8
+#: Keypoints nearer to the frame, or to where the map ends, describe the edge and not the ground.
 _MARGIN_PX = 4
 _MEAN = np.full((1, 3), 1 / 3, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """Points (columns and rows, corner of the picture at 0, 0), strongest first, and unit descriptions."""
+    """Keypoints (columns and rows, corner of the image at 0, 0), strongest first, and unit descriptors."""
 
-    points_px: Singles
-    descriptions: Singles
+    keypoints_px: Singles
+    descriptors: Singles
 
     def __len__(self) -> int:
-        return len(self.points_px)
+        return len(self.keypoints_px)
 
 
 class Detector(Protocol):
-    """Finds points in grey pictures."""
+    """Detects keypoints in grey images."""
 
     def __call__(self, grey: Singles, valid: Bytes | None = None) -> Features:
-        """The points of a picture; where ``valid`` is 0 there is no picture."""
+        """The keypoints of an image; where ``valid`` is 0 there is none."""
 
 
 def detector_of(name: str, network: Network | None, options: FeatureOptions) -> Detector:
@@ -60,51 +60,54 @@ def grey_of(pixels: NDArray[np.uint8] | Singles) -> Singles:
 
 
 class XFeatDetector:
-    """Points and descriptions from a small network (XFeat); the network runs without torch."""
+    """Keypoints and descriptors from a small network (XFeat, ADR 12); it runs without torch."""
 
     def __init__(self, network: Network, options: FeatureOptions) -> None:
         self._network, self._options = network, options
 
     def __call__(self, grey: Singles, valid: Bytes | None = None) -> Features:
-        """The points of a picture; where ``valid`` is 0 there is no picture."""
-        whole = _padded(_filled(grey, valid))
-        told = self._network.run(whole[None, None])[0]
-        chance = _chance_per_pixel(told[_DESCRIPTION : _DESCRIPTION + _CELL**2])
-        rows, cols = np.nonzero(_peaks(chance, self._options.xfeat_threshold) & _usable(chance, grey, valid))
+        """The keypoints of an image; where ``valid`` is 0 there is none."""
+        padded = _padded(_filled(grey, valid))
+        output = self._network.run(padded[None, None])[0]
+        heatmap = _heatmap(output[_DESCRIPTOR : _DESCRIPTOR + _CELL**2])
+        rows, cols = np.nonzero(
+            _peaks(heatmap, self._options.xfeat_threshold) & _usable(heatmap, grey, valid)
+        )
         if rows.size == 0:
-            return _nothing(_DESCRIPTION)
-        x, y = _map_position(cols, chance.shape[1]), _map_position(rows, chance.shape[0])
-        score = chance[rows, cols] * _sampled(told[-1:], x, y, 2)[:, 0]
-        best = np.argsort(-score, kind="stable")[: self._options.points]
-        points = _sub_pixel(chance, cols[best], rows[best])
-        return Features(points, unit(_sampled(told[:_DESCRIPTION], x[best], y[best], 4)))
+            return _no_features(_DESCRIPTOR)
+        x, y = _map_position(cols, heatmap.shape[1]), _map_position(rows, heatmap.shape[0])
+        score = heatmap[rows, cols] * _sampled(output[-1:], x, y, 2)[:, 0]
+        best = np.argsort(-score, kind="stable")[: self._options.keypoints]
+        keypoints = _sub_pixel(heatmap, cols[best], rows[best])
+        return Features(keypoints, unit(_sampled(output[:_DESCRIPTOR], x[best], y[best], 4)))
 
 
 class SiftDetector:
-    """Points and descriptions by OpenCV's SIFT, with square roots taken (RootSIFT); needs no weights."""
+    """Keypoints and descriptors by OpenCV's SIFT, with square roots taken (RootSIFT); needs no weights."""
 
     def __init__(self, options: FeatureOptions) -> None:
         self._options = options
 
     def __call__(self, grey: Singles, valid: Bytes | None = None) -> Features:
-        """The points of a picture; where ``valid`` is 0 there is no picture."""
-        picture = np.rint(np.clip(_filled(grey, valid), 0, 255)).astype(np.uint8)
-        sift = cv2.SIFT.create(self._options.points, contrastThreshold=self._options.sift_contrast)
+        """The keypoints of an image; where ``valid`` is 0 there is none."""
+        image = np.rint(np.clip(_filled(grey, valid), 0, 255)).astype(np.uint8)
+        sift = cv2.SIFT.create(self._options.keypoints, contrastThreshold=self._options.sift_contrast)
         mask = np.where(_usable(grey, grey, valid), 255, 0).astype(np.uint8)
-        found, told = sift.detectAndCompute(picture, mask)
-        if told is None or len(found) == 0:
-            return _nothing(128)
-        order = np.argsort([-point.response for point in found], kind="stable")[: self._options.points]
-        points = np.array([found[i].pt for i in order], np.float32) + np.float32(0.5)
-        return Features(points, unit(np.sqrt(np.maximum(told[order], 0))))
+        detected, descriptors = sift.detectAndCompute(image, mask)
+        if descriptors is None or len(detected) == 0:
+            return _no_features(128)
+        strongest = np.argsort([-one.response for one in detected], kind="stable")
+        order = strongest[: self._options.keypoints]
+        keypoints = np.array([detected[i].pt for i in order], np.float32) + np.float32(0.5)
+        return Features(keypoints, unit(np.sqrt(np.maximum(descriptors[order], 0))))
 
 
-def _nothing(length: int) -> Features:
+def _no_features(length: int) -> Features:
     return Features(np.zeros((0, 2), np.float32), np.zeros((0, length), np.float32))
 
 
 def _filled(grey: Singles, valid: Bytes | None) -> Singles:
-    """Where there is no picture its mean goes on: black would change how the rest looks to the network."""
+    """Where there is no image its mean goes on: black would change how the rest looks to the network."""
     if valid is None or valid.all():
         return grey
     mean = float(grey[valid > 0].mean()) if valid.any() else 0.0
@@ -112,25 +115,25 @@ def _filled(grey: Singles, valid: Bytes | None) -> Singles:
 
 
 def _padded(grey: Singles) -> Singles:
-    """Sides the network can take; what is added repeats the edge and yields no points."""
+    """Sides the network can take; what is added repeats the edge and yields no keypoints."""
     down, right = -grey.shape[0] % SIDE_STEP_PX, -grey.shape[1] % SIDE_STEP_PX
     return np.pad(grey, ((0, down), (0, right)), mode="edge") if down or right else grey
 
 
-def _chance_per_pixel(cells: Singles) -> Singles:
-    """From one channel for each place in a cell to one picture."""
+def _heatmap(cells: Singles) -> Singles:
+    """From one channel for each pixel of a cell to one image."""
     _, rows, cols = cells.shape
     spread = cells.reshape(_CELL, _CELL, rows, cols).transpose(2, 0, 3, 1)
     return np.ascontiguousarray(spread).reshape(rows * _CELL, cols * _CELL)
 
 
-def _peaks(chance: Singles, threshold: float) -> NDArray[np.bool_]:
-    highest = cv2.dilate(chance, np.ones((5, 5), np.uint8))
-    return np.asarray((chance >= highest) & (chance > threshold), np.bool_)
+def _peaks(heatmap: Singles, threshold: float) -> NDArray[np.bool_]:
+    highest = cv2.dilate(heatmap, np.ones((5, 5), np.uint8))
+    return np.asarray((heatmap >= highest) & (heatmap > threshold), np.bool_)
 
 
 def _usable(frame: Singles, grey: Singles, valid: Bytes | None) -> NDArray[np.bool_]:
-    """Where points may lie: inside the picture, off its edges and off the map's."""
+    """Where keypoints may lie: inside the image, off its edges and off the map's."""
     inside = np.zeros(frame.shape, np.uint8)
     cover = np.ones(grey.shape, np.uint8) if valid is None else (valid > 0).astype(np.uint8)
     cover[[0, -1], :] = 0
@@ -177,11 +180,11 @@ def _cubic(distance: NDArray[np.floating]) -> NDArray[np.floating]:
     return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
 
 
-def _sub_pixel(chance: Singles, cols: NDArray[np.int64], rows: NDArray[np.int64]) -> Singles:
+def _sub_pixel(heatmap: Singles, cols: NDArray[np.int64], rows: NDArray[np.int64]) -> Singles:
     """Peaks between pixels: the top of the parabola through a peak and its neighbours, each way."""
-    middle = chance[rows, cols]
-    across = _vertex(chance[rows, cols - 1], middle, chance[rows, cols + 1])
-    down = _vertex(chance[rows - 1, cols], middle, chance[rows + 1, cols])
+    middle = heatmap[rows, cols]
+    across = _vertex(heatmap[rows, cols - 1], middle, heatmap[rows, cols + 1])
+    down = _vertex(heatmap[rows - 1, cols], middle, heatmap[rows + 1, cols])
     return np.stack([cols + 0.5 + across, rows + 0.5 + down], axis=1).astype(np.float32)
 
 

@@ -1,9 +1,9 @@
-"""From points of the photo and their places on the map to the view that explains them, and how sure that is.
+"""From pixels of the photo and the ground points they show to the view that fits them, and its covariance.
 
-Six numbers describe a view: where the frame centre lies, how high, turned and leaning how far. They are
-fitted by weighted least squares; photos are nearly always taken straight down, which speaks against a lean
-that few points ask for. How sure the numbers are follows from the residuals, added up by blocks of the frame:
-neighbouring points err together, and counting them one by one would promise too much.
+Six parameters describe a view: where the frame centre lies, altitude, heading, and tilt east and north. They
+are fitted by weighted least squares; photos are nearly always taken straight down, which speaks against a
+tilt that few points support. The covariance follows from the residuals, added up by blocks of the frame:
+neighbouring points err together, and counting them one by one would promise too much (ADR 13).
 """
 
 from __future__ import annotations
@@ -17,39 +17,47 @@ from numpy.typing import NDArray
 from nadirfix.camera import Camera
 from nadirfix.geo.angle import compass_deg
 from nadirfix.geo.pose import project
-from nadirfix.options.verify import VerifyOptions
 from nadirfix.types import Point, View
 from nadirfix.verify.jacobian import Residuals
 
-__all__ = ["FittedView", "aircraft_of", "fit_view", "misses_m", "view_from_homography", "view_of_points"]
+__all__ = [
+    "FittedView",
+    "aircraft_of",
+    "fit_view",
+    "ground_residuals_m",
+    "solve_view",
+    "view_from_homography",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_ROUNDS = 8
-#: A fit ends when no number moves more than this: a centimetre, and as little at the edges of the frame.
-_SETTLED = np.array([0.01, 0.01, 2e-5, 2e-5, 5e-5, 5e-5])
-#: Over steps up to so many times this, slopes hardly change.
-_STRAIGHT = 100.0
+_ITERATIONS = 8
+#: A fit ends when no parameter moves more than this: a centimetre, and as little at the edges of the frame.
+_CONVERGED = np.array([0.01, 0.01, 2e-5, 2e-5, 5e-5, 5e-5])
+#: Over steps up to so many times this, the Jacobian hardly changes.
+_LINEAR = 100.0
 #: Residuals are never believed to be smaller than this many pixels: points are found no better.
 _FINEST_PX = 0.15
 #: How far a view may be from where its fit starts: metres east and north, log altitude, heading.
-_LOOSE = (500.0, 500.0, 0.5, 0.5)
+_START_SIGMA = (500.0, 500.0, 0.5, 0.5)
 #: Points this many deviations off count half.
-_FALL_OFF = 2.4
+_CAUCHY_SCALE = 2.4
+#: Blocks of the frame, each way: keypoints of one block err together.
+_BLOCKS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedView:
-    """The view that explains the points best, how far off they are, and how sure its numbers are."""
+    """The view that fits the points best, how far off they are, and the covariance of its parameters."""
 
     view: View
     residual_m: Floats  # one length per point
-    covariance: Floats  # east, north (m), log altitude, heading, lean east, lean north (rad)
+    covariance: Floats  # east, north (m), log altitude, heading, tilt east, tilt north (rad)
 
 
 def view_from_homography(ground_from_photo: Floats, camera: Camera, origin: Point) -> View:
-    """The upright view nearest to a homography from photo pixels to metres around a place."""
+    """The upright view nearest to a homography from photo pixels to metres around a point."""
     middle = np.array([camera.width_px / 2, camera.height_px / 2])
     u = middle[0] + np.array([0.0, 1.0, -1.0, 0.0, 0.0]) * camera.width_px / 4
     v = middle[1] + np.array([0.0, 0.0, 0.0, 1.0, -1.0]) * camera.height_px / 4
@@ -63,68 +71,72 @@ def view_from_homography(ground_from_photo: Floats, camera: Camera, origin: Poin
 
 
 def fit_view(
-    photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, start: View, options: VerifyOptions
+    photo_px: Floats, ground_m: Floats, origin: Point, *, camera: Camera, start: View, tilt_sigma_deg: float
 ) -> FittedView:
-    """The view for which these photo pixels look at these places (metres east and north of the origin)."""
-    ask, prior = Residuals(photo_px, places_m, origin, camera, start), _prior(options)
+    """The view for which these photo pixels look at these ground points (metres from the origin)."""
+    residuals, prior = Residuals(photo_px, ground_m, origin, camera, start), _prior(tilt_sigma_deg)
     finest_m = _FINEST_PX * camera.gsd_m(start.altitude_m)
-    at = _settled(ask, prior, finest_m)
-    off, slope = ask.sloped(at)
-    weight = _weights(off, finest_m)
-    pulls = _pulls(slope, weight, off)
-    block = _blocks(photo_px, camera, options)
-    covariance = _covariance(pulls, _curvature(slope, weight, pulls) + prior, prior, block)
-    return FittedView(ask.view(at), np.hypot(*off), covariance)
+    change = _solved(residuals, prior, finest_m)
+    residual_m, jacobian = residuals.with_jacobian(change)
+    weight = _weights(residual_m, finest_m)
+    gradients = _gradients(jacobian, weight, residual_m)
+    block = _blocks(photo_px, camera)
+    covariance = _covariance(gradients, _hessian(jacobian, weight, gradients) + prior, prior, block)
+    return FittedView(residuals.view(change), np.hypot(*residual_m), covariance)
 
 
-def view_of_points(
-    photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, start: View, options: VerifyOptions
+def solve_view(
+    photo_px: Floats, ground_m: Floats, origin: Point, *, camera: Camera, start: View, tilt_sigma_deg: float
 ) -> View:
-    """The same view alone, without how sure it is."""
-    ask = Residuals(photo_px, places_m, origin, camera, start)
-    return ask.view(_settled(ask, _prior(options), _FINEST_PX * camera.gsd_m(start.altitude_m)))
+    """The same view alone, without its covariance."""
+    residuals = Residuals(photo_px, ground_m, origin, camera, start)
+    return residuals.view(
+        _solved(residuals, _prior(tilt_sigma_deg), _FINEST_PX * camera.gsd_m(start.altitude_m))
+    )
 
 
-def _settled(ask: Residuals, prior: Floats, finest_m: float) -> Floats:
-    """The six changes at which nothing pulls any more."""
-    at = np.zeros(6)
-    off, slope = ask.sloped(at)
-    for _ in range(_ROUNDS):
-        weighted = _weighted(slope, _weights(off, finest_m))
-        pull = weighted @ off.ravel() + prior @ ask.whole(at)
-        at = at - (step := np.linalg.solve(weighted @ _flat(slope).T + prior, pull))
-        if (np.abs(step) < _SETTLED).all():
+def _solved(residuals: Residuals, prior: Floats, finest_m: float) -> Floats:
+    """The six changes at which the gradient vanishes (Gauss-Newton with Cauchy weights)."""
+    change = np.zeros(6)
+    residual_m, jacobian = residuals.with_jacobian(change)
+    for _ in range(_ITERATIONS):
+        weighted = _weighted(jacobian, _weights(residual_m, finest_m))
+        gradient = weighted @ residual_m.ravel() + prior @ residuals.for_prior(change)
+        change = change - (step := np.linalg.solve(weighted @ _flat(jacobian).T + prior, gradient))
+        if (np.abs(step) < _CONVERGED).all():
             break
-        if (np.abs(step) < _STRAIGHT * _SETTLED).all():
-            off = ask(at)
+        if (np.abs(step) < _LINEAR * _CONVERGED).all():
+            residual_m = residuals(change)
         else:
-            off, slope = ask.sloped(at)
-    return at
+            residual_m, jacobian = residuals.with_jacobian(change)
+    return change
 
 
-def misses_m(photo_px: Floats, places_m: Floats, origin: Point, *, camera: Camera, view: View) -> Floats:
-    """How far from their places these photo pixels look, for a view."""
-    return np.asarray(np.hypot(*Residuals(photo_px, places_m, origin, camera, view)(np.zeros(6))), np.float64)
+def ground_residuals_m(
+    photo_px: Floats, ground_m: Floats, origin: Point, *, camera: Camera, view: View
+) -> Floats:
+    """How far from their ground points these photo pixels look, for a view."""
+    return np.asarray(np.hypot(*Residuals(photo_px, ground_m, origin, camera, view)(np.zeros(6))), np.float64)
 
 
 def aircraft_of(view: View) -> Point:
-    """The place on the ground right below the camera: the frame centre, unless it leans."""
+    """The point on the ground right below the camera: the frame centre, unless it is tilted."""
     away_m = view.altitude_m * math.tan(math.radians(view.tilt_deg))
     toward = math.radians(view.tilt_toward_deg)
     return view.center.moved(-away_m * math.sin(toward), -away_m * math.cos(toward))
 
 
-def _prior(options: VerifyOptions) -> Floats:
+def _prior(tilt_sigma_deg: float) -> Floats:
     """Photos are taken nearly straight down; and, so weakly that only points in one spot notice, as begun."""
-    tilt = math.radians(options.tilt_sigma_deg)
-    return np.asarray(np.diag(np.array([*_LOOSE, tilt, tilt]) ** -2.0), np.float64)
+    tilt = math.radians(tilt_sigma_deg)
+    return np.asarray(np.diag(np.array([*_START_SIGMA, tilt, tilt]) ** -2.0), np.float64)
 
 
-def _weights(off: Floats, finest_m: float) -> Floats:
+def _weights(residual_m: Floats, finest_m: float) -> Floats:
     """What each point counts: one over its variance, and little where it lies far off (Cauchy)."""
-    length = np.hypot(*off)
+    length = np.hypot(*residual_m)
     sigma_m = max(_median(length) / 1.1774, finest_m)  # the median length of a plane Gaussian
-    return np.asarray(1 / (sigma_m**2 * (1 + (length / (_FALL_OFF * sigma_m)) ** 2)), np.float64)
+    return np.asarray(1 / (sigma_m**2 * (1 + (length / (_CAUCHY_SCALE * sigma_m)) ** 2)), np.float64)
 
 
 def _median(values: Floats) -> float:
@@ -134,44 +146,45 @@ def _median(values: Floats) -> float:
     return float(ordered[low] + ordered[high]) / 2
 
 
-def _flat(slope: Floats) -> Floats:
-    """One row for each number: all points' changes east, then all north."""
-    return slope.reshape(len(slope), -1)
+def _flat(jacobian: Floats) -> Floats:
+    """One row for each parameter: all points' derivatives east, then all north."""
+    return jacobian.reshape(len(jacobian), -1)
 
 
-def _weighted(slope: Floats, weight: Floats) -> Floats:
-    return np.asarray(_flat(slope * weight), np.float64)
+def _weighted(jacobian: Floats, weight: Floats) -> Floats:
+    return np.asarray(_flat(jacobian * weight), np.float64)
 
 
-def _curvature(slope: Floats, weight: Floats, pulls: Floats) -> Floats:
-    """How fast the pull of all points changes with the numbers: less than their weight, which falls off."""
-    full = np.asarray(_weighted(slope, weight) @ _flat(slope).T, np.float64)
-    less = full - 2 / _FALL_OFF**2 * pulls.T @ pulls
-    return less if np.linalg.eigvalsh(less)[0] > 0 else full  # most points far off: no minimum to speak of
+def _hessian(jacobian: Floats, weight: Floats, gradients: Floats) -> Floats:
+    """The Hessian: less than the weights alone give, as they fall off with the residuals."""
+    full = np.asarray(_weighted(jacobian, weight) @ _flat(jacobian).T, np.float64)
+    reduced = full - 2 / _CAUCHY_SCALE**2 * gradients.T @ gradients
+    # Most points far off: no minimum to speak of.
+    return reduced if np.linalg.eigvalsh(reduced)[0] > 0 else full
 
 
-def _pulls(slope: Floats, weight: Floats, off: Floats) -> Floats:
-    """What each point pulls at each number: points × numbers."""
-    return np.asarray((weight * off * slope).sum(axis=1).T, np.float64)
+def _gradients(jacobian: Floats, weight: Floats, residual_m: Floats) -> Floats:
+    """Each point's part of the gradient: points × parameters."""
+    return np.asarray((weight * residual_m * jacobian).sum(axis=1).T, np.float64)
 
 
-def _covariance(pulls: Floats, normal: Floats, prior: Floats, block: Ints) -> Floats:
-    """Covariance of the six numbers: with points erring each alone, or by blocks, whichever is worse.
+def _covariance(gradients: Floats, normal: Floats, prior: Floats, block: Ints) -> Floats:
+    """Covariance of the six parameters: with points erring each alone, or by blocks, whichever is worse.
 
     Few blocks say little about themselves, so that way alone can promise too much.
     """
     inverse = np.linalg.inv(normal)
     together = np.zeros((int(block.max()) + 1, len(inverse)))
-    np.add.at(together, block, pulls)
-    used, count = len(np.unique(block)), 2 * len(pulls)
-    fair = count / max(count - len(inverse), 1)  # residuals are small by as many numbers as were fitted
-    spreads = (fair * pulls.T @ pulls, used / max(used - 1, 1) * together.T @ together)
-    both = [inverse @ (spread + prior) @ inverse for spread in spreads]
-    return np.asarray(max(both, key=lambda c: float(c[0, 0] + c[1, 1])), np.float64)
+    np.add.at(together, block, gradients)
+    occupied, count = len(np.unique(block)), 2 * len(gradients)
+    # Residuals are small by as many parameters as were fitted.
+    unbiased = count / max(count - len(inverse), 1)
+    scatters = (unbiased * gradients.T @ gradients, occupied / max(occupied - 1, 1) * together.T @ together)
+    covariances = [inverse @ (scatter + prior) @ inverse for scatter in scatters]
+    return np.asarray(max(covariances, key=lambda c: float(c[0, 0] + c[1, 1])), np.float64)
 
 
-def _blocks(photo_px: Floats, camera: Camera, options: VerifyOptions) -> Ints:
+def _blocks(photo_px: Floats, camera: Camera) -> Ints:
     """Which block of the frame each point lies in."""
-    side = options.blocks
     share = photo_px / [camera.width_px, camera.height_px]
-    return np.asarray(np.clip((share * side).astype(np.int64), 0, side - 1) @ [1, side], np.int64)
+    return np.asarray(np.clip((share * _BLOCKS).astype(np.int64), 0, _BLOCKS - 1) @ [1, _BLOCKS], np.int64)

@@ -1,13 +1,15 @@
-"""From the map's verdict to the answer: refined, with a radius, or refused with a reason."""
+"""What verification found, in metres: each place with its confidence, its radius and its aircraft."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
-from nadirfix.camera import Camera
+import numpy as np
+from numpy.typing import NDArray
+
 from nadirfix.options.verify import VerifyOptions
-from nadirfix.types import Fix
+from nadirfix.types import Point, View
 from nadirfix.verify.calibration import (
     aircraft_covariance_m2,
     centre_covariance_m2,
@@ -15,59 +17,45 @@ from nadirfix.verify.calibration import (
     radius95_m,
 )
 from nadirfix.verify.pose import aircraft_of
-from nadirfix.verify.registration import Sighting
-from nadirfix.verify.search import Verdict
+from nadirfix.verify.registration import MatchResult
+from nadirfix.verify.search import VerificationResult
 
-__all__ = ["verified_fix"]
-
-
-def verified_fix(fix: Fix, verdict: Verdict, camera: Camera, *, options: VerifyOptions) -> Fix:
-    """The fix as the map has it: what was believed before is replaced, or taken back."""
-    seen = verdict.places
-    told = [_fix_of(fix, s, camera, options) for s in seen]
-    if verdict.reason is None:
-        return replace(told[0], verified=True, hypotheses=tuple(told[1 : options.told]))
-    refused = replace(
-        fix,
-        status="no_fix",
-        position=None,
-        heading_deg=None,
-        weights=None,
-        verified=False,
-        confidence=_refused_confidence(seen, options),
-        reason=verdict.reason,
-        inliers=seen[0].inliers if seen else 0,
-    )
-    return replace(refused, hypotheses=tuple(told[: options.told]))
+__all__ = ["VerifiedPlace", "refused_confidence", "verified_places"]
 
 
-def _refused_confidence(seen: Sequence[Sighting], options: VerifyOptions) -> float:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VerifiedPlace:
+    """A view fitted to the photo's inliers, and how far it is to be trusted."""
+
+    view: View
+    inliers: int
+    confidence: float
+    covariance_m2: NDArray[np.float64]
+    radius95_m: float
+    aircraft: Point
+    aircraft_radius95_m: float
+
+
+def verified_places(result: VerificationResult, options: VerifyOptions) -> list[VerifiedPlace]:
+    """The best match of each place that the map shows anything of the photo at, best first."""
+    return [_place_of(match, options) for match in result.distinct]
+
+
+def refused_confidence(places: Sequence[VerifiedPlace], options: VerifyOptions) -> float:
     """How likely the best place is right; refused although it is likely, another is just as likely."""
-    best = confidence_of(seen[0], options.trust) if seen else 0.0
-    return best if best < options.min_confidence else best / 2
+    best = places[0].confidence if places else 0.0
+    return best if best < options.search.min_confidence else best / 2
 
 
-def _fix_of(fix: Fix, sighting: Sighting, camera: Camera, options: VerifyOptions) -> Fix:
-    """A sighting as an answer; which one is confirmed is not its own to say."""
-    view, trust = sighting.view, options.trust
-    covariance_m2 = centre_covariance_m2(sighting, options)
-    below_m2 = aircraft_covariance_m2(sighting, covariance_m2, trust)
-    return replace(
-        fix,
-        status="fix",
-        position=view.center,
-        altitude_m=view.altitude_m,
-        gsd_m=camera.gsd_m(view.altitude_m),
-        heading_deg=view.heading_deg,
-        footprint_m=camera.footprint_m(view.altitude_m),
-        confidence=confidence_of(sighting, trust),
-        radius95_m=radius95_m(covariance_m2),
+def _place_of(match: MatchResult, options: VerifyOptions) -> VerifiedPlace:
+    covariance_m2 = centre_covariance_m2(match, options)
+    aircraft_m2 = aircraft_covariance_m2(match, covariance_m2, options.calibration)
+    return VerifiedPlace(
+        view=match.view,
+        inliers=match.inliers,
+        confidence=confidence_of(match, options.calibration),
         covariance_m2=covariance_m2,
-        reason=None,
-        verified=False,
-        inliers=sighting.inliers,
-        tilt_deg=view.tilt_deg,
-        tilt_toward_deg=view.tilt_toward_deg,
-        aircraft=aircraft_of(view),
-        aircraft_radius95_m=radius95_m(below_m2),
+        radius95_m=radius95_m(covariance_m2),
+        aircraft=aircraft_of(match.view),
+        aircraft_radius95_m=radius95_m(aircraft_m2),
     )

@@ -1,4 +1,4 @@
-"""Walking through the hypotheses until the map confirms one, or saying that it confirms none."""
+"""Verifying hypotheses against the map, likeliest first, until one is confirmed or none is left (ADR 27)."""
 
 from __future__ import annotations
 
@@ -9,164 +9,189 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
-from nadirfix.geo.angle import turn_deg
-from nadirfix.options.verify import VerifyOptions
+from nadirfix.geo.angle import wrap_deg
+from nadirfix.options.verify import SearchOptions, VerifyOptions
 from nadirfix.options.voting import VoteOptions
 from nadirfix.types import Hypothesis, View
-from nadirfix.verify.calibration import confidence_of, support_of
-from nadirfix.verify.registration import Comparison, Sighting
+from nadirfix.verify.calibration import confidence_of, inlier_score
+from nadirfix.verify.registration import PROMISING_INLIERS, MatchResult, Registration
 
-__all__ = ["Guesses", "Verdict", "Wave", "decide", "from_middle_to_whole", "look_at"]
+__all__ = [
+    "HypothesisSource",
+    "HypothesisStage",
+    "VerificationResult",
+    "hypothesis_stages",
+    "match_view",
+    "verify_hypotheses",
+]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
-    """What the map says to all hypotheses: the one it confirms, or why there is none."""
-
-    sightings: tuple[Sighting, ...]  # everything that was looked at, the best supported first
-    reason: str | None  # None: the first sighting is confirmed
-
-    @property
-    def confirmed(self) -> Sighting | None:
-        """The sighting that is believed, if there is one."""
-        return self.sightings[0] if self.reason is None else None
-
-    @property
-    def places(self) -> tuple[Sighting, ...]:
-        """The best sighting of each place the map shows anything of the photo at, best supported first."""
-        kept: list[Sighting] = []
-        for one in self.sightings:
-            if one.fitted is not None and not any(_same_place(one.view, other.view) for other in kept):
-                kept.append(one)
-        return tuple(kept)
+#: A photo with fewer keypoints has too little texture to go by.
+_MIN_KEYPOINTS = 40
+#: The search ends with a match of this confidence.
+_SURE_CONFIDENCE = 0.999
+#: A competing place with this share of the inlier score is as good.
+_COMPETING_SHARE = 0.6
+#: Hypotheses nearer than this, and turned and scaled alike, are one.
+_DUPLICATE_M, _DUPLICATE_DEG, _DUPLICATE_SCALE = 15.0, 10.0, 1.06
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wave:
-    """Hypotheses that were thought of together, the likeliest first, and how many of them are looked at."""
+class VerificationResult:
+    """What the map says of all hypotheses: the one it confirms, or why there is none."""
+
+    results: tuple[MatchResult, ...]  # of every view that was matched, the highest inlier score first
+    reason: str | None  # None: the first one is confirmed
+
+    @property
+    def confirmed(self) -> MatchResult | None:
+        """The match that is believed, if there is one."""
+        return self.results[0] if self.reason is None else None
+
+    @property
+    def distinct(self) -> tuple[MatchResult, ...]:
+        """The best match at each place where there are inliers, the highest inlier score first."""
+        best: list[MatchResult] = []
+        for result in self.results:
+            if result.fitted is not None and not any(_same_place(result.view, other.view) for other in best):
+                best.append(result)
+        return tuple(best)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HypothesisStage:
+    """Hypotheses of one source, the likeliest first, and how many of them are verified."""
 
     hypotheses: Sequence[Hypothesis]
-    looks: int = sys.maxsize
+    limit: int = sys.maxsize
 
 
-class Guesses(Protocol):
+class HypothesisSource(Protocol):
     """Where hypotheses come from."""
 
-    def of_middle(self, how: VoteOptions) -> list[Hypothesis]:
-        """What looks like the middle of the photo, for nothing: it has been asked already."""
+    def from_middle(self, options: VoteOptions) -> list[Hypothesis]:
+        """What looks like the middle of the photo, for nothing: it has been retrieved already."""
 
-    def voted(self, how: VoteOptions) -> list[Hypothesis]:
-        """What the whole frame votes for."""
+    def from_votes(self, options: VoteOptions) -> list[Hypothesis]:
+        """What the frame's crops vote for."""
 
 
-def from_middle_to_whole(guess: Guesses, votes: VoteOptions, options: VerifyOptions) -> Iterator[Wave]:
+def hypothesis_stages(
+    source: HypothesisSource, votes: VoteOptions, options: SearchOptions
+) -> Iterator[HypothesisStage]:
     """What looks like the photo's middle; if the map confirms none of that, its middle at every altitude.
 
-    And if it confirms none of those either, the whole frame at every altitude. Each wave costs ten times the
-    one before and is asked for only when it comes to that.
+    And if it confirms none of those either, the whole frame at every altitude. Each stage costs ten times the
+    one before and is made only when it comes to that.
     """
     if options.middle:
-        yield Wave(guess.of_middle(votes), options.middle)
-    if options.ladder:
-        yield Wave(guess.voted(replace(votes, crops=1, sure=math.inf)), options.ladder)
-    if options.whole:
-        yield Wave(guess.voted(replace(votes, sure=math.inf)), options.whole)
+        yield HypothesisStage(source.from_middle(votes), options.middle)
+    if options.altitude_sweep:
+        single = replace(votes, crops=1, consensus=math.inf)
+        yield HypothesisStage(source.from_votes(single), options.altitude_sweep)
+    if options.whole_frame:
+        yield HypothesisStage(source.from_votes(replace(votes, consensus=math.inf)), options.whole_frame)
 
 
-def decide(waves: Iterable[Wave], compare: Comparison, options: VerifyOptions) -> Verdict:
-    """Look at hypotheses in their order and stop at the first the map confirms and no other rivals.
+def verify_hypotheses(
+    stages: Iterable[HypothesisStage], registration: Registration, options: VerifyOptions
+) -> VerificationResult:
+    """Match hypotheses in their order and stop at the first the map confirms and no other competes with.
 
-    Waves are taken one by one, so that those it never comes to need never be thought of.
+    Stages are taken one by one, so that those it never comes to are never made.
     """
-    points = compare.points()
-    if points < options.min_points:
-        return Verdict((), f"too little texture in the photo: {points} points to go by")
-    seen = _looks(waves, compare, options)
-    best_first = sorted(seen, key=lambda s: (-support_of(s, options.trust), -s.inliers))
-    return Verdict(tuple(best_first), _objection(best_first, options))
+    keypoints = registration.keypoint_count()
+    if keypoints < _MIN_KEYPOINTS:
+        return VerificationResult((), f"too little texture in the photo: {keypoints} points to go by")
+    results = _matched(stages, registration, options)
+    best_first = sorted(results, key=lambda r: (-inlier_score(r, options.calibration), -r.inliers))
+    return VerificationResult(tuple(best_first), _objection(best_first, options))
 
 
-def _looks(waves: Iterable[Wave], compare: Comparison, options: VerifyOptions) -> list[Sighting]:
-    """Sightings until one is sure and enough other places were tried and found wanting."""
-    seen: list[Sighting] = []
-    asked: list[View] = []
-    for wave in waves:
-        fresh = _fresh(wave, asked, options)
-        while some := list(islice(fresh, options.abreast)):
-            found, sure = _abreast(some, asked, compare, options)
-            seen += found
+def _matched(
+    stages: Iterable[HypothesisStage], registration: Registration, options: VerifyOptions
+) -> list[MatchResult]:
+    """Matches until one is sure and enough competing places were matched in vain."""
+    results: list[MatchResult] = []
+    tried: list[View] = []
+    for stage in stages:
+        untried = _untried(stage, tried)
+        while batch := list(islice(untried, options.search.batch_size)):
+            found, sure = _match_batch(batch, tried, registration, options)
+            results += found
             if sure is not None:
-                rivals = _rivals(*sure, wave, asked, options)
-                return seen + [look_at(view, compare, options) for view in rivals]
-    return seen
+                competing = _competing(*sure, stage, tried, options)
+                return results + [match_view(view, registration, options) for view in competing]
+    return results
 
 
-def _abreast(
-    some: Sequence[Hypothesis], asked: list[View], compare: Comparison, options: VerifyOptions
-) -> tuple[list[Sighting], tuple[Sighting, float] | None]:
-    """A look at each of a few, then closer ones, until one is sure: that one and its score come second.
+def _match_batch(
+    batch: Sequence[Hypothesis], tried: list[View], registration: Registration, options: VerifyOptions
+) -> tuple[list[MatchResult], tuple[MatchResult, float] | None]:
+    """Match each of a few, then refine them, until one is sure: that one and its score come second.
 
-    A wrong place costs closer looks when some points agree by chance; often the next is right beyond doubt.
+    A wrong place costs refinement when some keypoints agree by chance; often the next is right beyond doubt.
     """
-    firsts: list[tuple[Sighting, float]] = []
-    for one, found in zip(some, compare.first_looks([h.view for h in some]), strict=False):
-        asked.append(one.view)
-        firsts.append((found, one.score))
-        if support_of(found, options.trust) >= options.beyond_doubt:
-            return [found for found, _ in firsts], firsts[-1]
-    seen = [found for found, _ in firsts]
-    for i in sorted(range(len(seen)), key=lambda i: -support_of(seen[i], options.trust)):
-        seen[i] = _closer(seen[i], compare, options)
-        if confidence_of(seen[i], options.trust) >= options.sure_confidence:
-            return seen, (seen[i], firsts[i][1])
-    return seen, None
+    results: list[MatchResult] = []
+    for hypothesis, result in zip(batch, registration.match_all([h.view for h in batch]), strict=False):
+        tried.append(hypothesis.view)
+        results.append(result)
+        if _beyond_doubt(result, options):
+            return results, (result, hypothesis.score)
+    for i in sorted(range(len(results)), key=lambda i: -inlier_score(results[i], options.calibration)):
+        results[i] = _refined(results[i], registration, options)
+        if confidence_of(results[i], options.calibration) >= _SURE_CONFIDENCE:
+            return results, (results[i], batch[i].score)
+    return results, None
 
 
-def look_at(view: View, compare: Comparison, options: VerifyOptions) -> Sighting:
-    """One look, and closer ones where they are worth it."""
-    return _closer(compare.first_look(view), compare, options)
+def match_view(view: View, registration: Registration, options: VerifyOptions) -> MatchResult:
+    """Match one view, and match it again at other resolutions where that is worth it."""
+    return _refined(registration.match(view), registration, options)
 
 
-def _closer(found: Sighting, compare: Comparison, options: VerifyOptions) -> Sighting:
-    """A finer look where something agrees but not beyond doubt, and a coarse one where doubt is left."""
-    for again in (compare.second_look, compare.coarse_look):
-        doubtful = support_of(found, options.trust) < options.beyond_doubt
-        if not (options.second and doubtful and found.inliers >= options.promising_inliers):
+def _refined(result: MatchResult, registration: Registration, options: VerifyOptions) -> MatchResult:
+    """A finer match where there are inliers but not beyond doubt, and a coarser one where doubt is left."""
+    for rematch in (registration.match_finer, registration.match_coarser):
+        promising = result.inliers >= PROMISING_INLIERS and not _beyond_doubt(result, options)
+        if not (options.search.refine and promising):
             break
-        found = max(found, again(found), key=lambda seen: support_of(seen, options.trust))
-    return found
+        result = max(result, rematch(result), key=lambda r: inlier_score(r, options.calibration))
+    return result
 
 
-def _fresh(wave: Wave, asked: Sequence[View], options: VerifyOptions) -> Iterator[Hypothesis]:
-    """What a wave has that would show something new: nothing much like it has been or will be looked at."""
+def _beyond_doubt(result: MatchResult, options: VerifyOptions) -> bool:
+    return inlier_score(result, options.calibration) >= options.search.beyond_doubt
+
+
+def _untried(stage: HypothesisStage, tried: Sequence[View]) -> Iterator[Hypothesis]:
+    """Hypotheses of a stage that are no near-duplicates of one that has been or will be matched."""
     taken: list[View] = []
-    for one in wave.hypotheses[: wave.looks]:
-        if not any(_alike(one.view, before, options) for before in (*asked, *taken)):
-            taken.append(one.view)
-            yield one
+    for hypothesis in stage.hypotheses[: stage.limit]:
+        if not any(_duplicates(hypothesis.view, before) for before in (*tried, *taken)):
+            taken.append(hypothesis.view)
+            yield hypothesis
 
 
-def _rivals(
-    sure: Sighting, score: float, wave: Wave, asked: Sequence[View], options: VerifyOptions
+def _competing(
+    sure: MatchResult, score: float, stage: HypothesisStage, tried: Sequence[View], options: VerifyOptions
 ) -> list[View]:
-    """Other places that must be looked at before a sure one is believed: the next likeliest.
+    """Other places that must be matched before a sure one is believed: the next likeliest.
 
-    None where another was looked at in vain already. Where the map shows the photo beyond doubt, only a place
-    that looks about as much like it to begin with: a twin would.
+    None where another was matched in vain already. Where the match is beyond doubt, only a place that was
+    retrieved with about as high a score: a perceptual alias would be.
     """
-    twins = support_of(sure, options.trust) >= options.beyond_doubt
-    wanted = options.rivals - sum(not _same_place(view, sure.view) for view in asked)
-    least = options.twin_share * score if twins else -math.inf
-    others = [h.view for h in wave.hypotheses if h.view not in asked and h.score >= least]
+    wanted = options.search.competing - sum(not _same_place(view, sure.view) for view in tried)
+    least = options.search.alias_share * score if _beyond_doubt(sure, options) else -math.inf
+    others = [h.view for h in stage.hypotheses if h.view not in tried and h.score >= least]
     return [view for view in others if not _same_place(view, sure.view)][: max(wanted, 0)]
 
 
-def _alike(a: View, b: View, options: VerifyOptions) -> bool:
+def _duplicates(a: View, b: View) -> bool:
     """Whether what is found from one view would be found from the other as well."""
-    turned_deg = abs(turn_deg(a.heading_deg - b.heading_deg))
+    turned_deg = abs(wrap_deg(a.heading_deg - b.heading_deg))
     ratio = max(a.altitude_m, b.altitude_m) / min(a.altitude_m, b.altitude_m)
-    near = a.center.distance_m(b.center) <= options.alike_m
-    return near and turned_deg <= options.alike_deg and ratio <= options.alike_scale
+    near = a.center.distance_m(b.center) <= _DUPLICATE_M
+    return near and turned_deg <= _DUPLICATE_DEG and ratio <= _DUPLICATE_SCALE
 
 
 def _same_place(a: View, b: View) -> bool:
@@ -174,20 +199,20 @@ def _same_place(a: View, b: View) -> bool:
     return a.center.distance_m(b.center) <= 0.5 * min(a.altitude_m, b.altitude_m)
 
 
-def _objection(best_first: Sequence[Sighting], options: VerifyOptions) -> str | None:
-    """Why the best sighting is not believed; None where it is."""
+def _objection(best_first: Sequence[MatchResult], options: VerifyOptions) -> str | None:
+    """Why the best match is not believed; None where it is."""
     if not best_first:
         return "there is no hypothesis to look at"
-    best = best_first[0]
-    if confidence_of(best, options.trust) < options.min_confidence:
+    best, calibration = best_first[0], options.calibration
+    if confidence_of(best, calibration) < options.search.min_confidence:
         return (
             f"the map confirms none of {len(best_first)} places: "
             f"at best {best.inliers} of {best.matches} matched points agree"
         )
-    rival = next((s for s in best_first[1:] if not _same_place(s.view, best.view)), None)
-    if rival is None or confidence_of(rival, options.trust) < options.min_confidence:
+    other = next((r for r in best_first[1:] if not _same_place(r.view, best.view)), None)
+    if other is None or confidence_of(other, calibration) < options.search.min_confidence:
         return None
-    if support_of(rival, options.trust) < options.rival_share * support_of(best, options.trust):
+    if inlier_score(other, calibration) < _COMPETING_SHARE * inlier_score(best, calibration):
         return None
-    apart_m = best.view.center.distance_m(rival.view.center)
-    return f"two places {apart_m:.0f} m apart look alike: {best.inliers} and {rival.inliers} points agree"
+    apart_m = best.view.center.distance_m(other.view.center)
+    return f"two places {apart_m:.0f} m apart look alike: {best.inliers} and {other.inliers} points agree"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nadirfix.world.layout import Array
 
-__all__ = ["BOTH", "Box", "Claims", "Rgb", "Stand", "changes", "pick"]
+__all__ = ["BOTH", "Box", "OccupancyGrid", "Placement", "Rgb", "changes", "pick"]
 
 Rgb = tuple[float, float, float]
 
@@ -20,21 +20,21 @@ BOTH = (True, True)
 _CELL_M = 1.0
 
 
-class Stand(NamedTuple):
+class Placement(NamedTuple):
     """A place to put something, and which way it points."""
 
     x_m: float
     y_m: float
     angle: float
 
-    def moved(self, u_m: float, v_m: float) -> Stand:
+    def moved(self, u_m: float, v_m: float) -> Placement:
         """The place so far ahead and to the right."""
         c, s = math.cos(self.angle), math.sin(self.angle)
-        return Stand(self.x_m + c * u_m - s * v_m, self.y_m + s * u_m + c * v_m, self.angle)
+        return Placement(self.x_m + c * u_m - s * v_m, self.y_m + s * u_m + c * v_m, self.angle)
 
-    def turned(self) -> Stand:
+    def turned(self) -> Placement:
         """The same place, a quarter turn to the right."""
-        return Stand(self.x_m, self.y_m, self.angle + math.pi / 2)
+        return Placement(self.x_m, self.y_m, self.angle + math.pi / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,15 +54,15 @@ class Box:
     salt: int = 0
 
     @classmethod
-    def on(cls, stand: Stand, kind: str, size_m: tuple[float, float], rgb: Rgb, **more: Any) -> Box:
+    def on(cls, placement: Placement, kind: str, size_m: tuple[float, float], rgb: Rgb, **more: Any) -> Box:
         """A box of this length and width at a place."""
-        place = stand._asdict()
+        place = placement._asdict()
         return cls(kind=kind, **place, length_m=size_m[0], width_m=size_m[1], rgb=rgb, **more)
 
     @property
-    def stand(self) -> Stand:
+    def placement(self) -> Placement:
         """Where it is."""
-        return Stand(self.x_m, self.y_m, self.angle)
+        return Placement(self.x_m, self.y_m, self.angle)
 
     def corners(self, *, grown_m: float = 0.0) -> Array:
         """The four corners, with some room around."""
@@ -72,20 +72,20 @@ class Box:
         return np.stack([self.x_m + c * u - s * v, self.y_m + s * u + c * v], axis=1)
 
 
-class Claims:
-    """Which ground is taken, to about a metre."""
+class OccupancyGrid:
+    """Which ground is occupied, to about a metre."""
 
     def __init__(self, size_m: float) -> None:
         side = int(size_m / _CELL_M) + 1
         self._taken: NDArray[np.uint8] = np.zeros((side, side), np.uint8)
 
     def take_line(self, points: Array, width_m: float) -> None:
-        """Claim a road or river."""
+        """Mark a road or river as occupied."""
         line = np.round(points / _CELL_M).astype(np.int32)
         cv2.polylines(self._taken, [line], False, 1, thickness=max(round(width_m / _CELL_M), 1))
 
     def take(self, box: Box, *, grown_m: float = 0.0) -> None:
-        """Claim a rectangle."""
+        """Mark a rectangle as occupied."""
         cv2.fillConvexPoly(self._taken, self._cells(box, grown_m), 1)
 
     def is_free(self, box: Box, *, grown_m: float = 0.0) -> bool:
@@ -100,13 +100,13 @@ class Claims:
         return not bool(np.any(part & shape))
 
     def taken_at(self, x_m: Array, y_m: Array) -> NDArray[np.bool_]:
-        """Whether each of these points is on claimed ground (off the map counts as claimed)."""
+        """Whether each of these points is on occupied ground (off the map counts as occupied)."""
         col, row = (np.floor(a / _CELL_M).astype(int) for a in (x_m, y_m))
         side = len(self._taken)
         inside = (col >= 0) & (row >= 0) & (col < side) & (row < side)
-        found = np.ones(np.shape(x_m), bool)
-        found[inside] = self._taken[row[inside], col[inside]] > 0
-        return found
+        occupied = np.ones(np.shape(x_m), bool)
+        occupied[inside] = self._taken[row[inside], col[inside]] > 0
+        return occupied
 
     def _cells(self, box: Box, grown_m: float) -> NDArray[np.int32]:
         return np.asarray(np.round(box.corners(grown_m=grown_m) / _CELL_M), np.int32)

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pose import ground_from_pixel, project
-from nadirfix.photo_list import ManifestRow
+from nadirfix.photo_list import PhotoRecord
 from nadirfix.types import View
 
 __all__ = ["contact_sheet"]
@@ -30,12 +30,12 @@ _MAP_PX, _MARGIN_PX, _GAP_PX, _TITLE_PX, _CAPTION_PX = 1080, 28, 12, 52, 28
 _SUBPIXEL_BITS = 4
 
 
-def contact_sheet(ground: GeoMap, rows: Sequence[ManifestRow], camera: Camera) -> Bytes:
-    """One picture (RGB) that shows where the photos of a manifest lie and what they look like."""
-    views = [_view(row) for row in rows]
+def contact_sheet(ground: GeoMap, records: Sequence[PhotoRecord], camera: Camera) -> Bytes:
+    """One picture (RGB): the map with the footprints of the photos of a list, and the photos themselves."""
+    views = [_view(record) for record in records]
     inks = _inks([view.altitude_m for view in views])
     chart = _map_panel(ground, views, camera, inks)
-    cards = _photo_panel(rows, views, camera, inks)
+    cards = _photo_panel(records, views, camera, inks)
     width = 3 * _MARGIN_PX + chart.width + cards.width
     sheet = Image.new("RGB", (width, _TITLE_PX + _MAP_PX + _MARGIN_PX), _PAPER)
     sheet.paste(chart, (_MARGIN_PX, _TITLE_PX))
@@ -45,10 +45,10 @@ def contact_sheet(ground: GeoMap, rows: Sequence[ManifestRow], camera: Camera) -
     return np.asarray(sheet)
 
 
-def _view(row: ManifestRow) -> View:
-    """What the photo looked at; a manifest without altitude has no footprint to draw, so one metre."""
-    lean = (row.tilt_deg or 0.0, row.tilt_toward_deg or 0.0)
-    return View(row.point, row.altitude_m or 1.0, row.heading_deg or 0.0, *lean)
+def _view(record: PhotoRecord) -> View:
+    """The photo's view; a list without altitude has no footprint to draw, so one metre."""
+    tilt = (record.tilt_deg or 0.0, record.tilt_toward_deg or 0.0)
+    return View(record.point, record.altitude_m or 1.0, record.heading_deg or 0.0, *tilt)
 
 
 def _inks(altitudes_m: Sequence[float]) -> list[Colour]:
@@ -73,8 +73,8 @@ def _map_panel(ground: GeoMap, views: Sequence[View], camera: Camera, inks: Sequ
     west, south, east, north = ground.bounds
     side_m = max(east - west, north - south)
     square = Camera(_MAP_PX, _MAP_PX, float(_MAP_PX), float(_MAP_PX))
-    shown = ground.render(View(ground.center, side_m), square)
-    pixels = np.where(shown.valid[..., None] > 0, shown.pixels, np.array(_PAPER, np.uint8))
+    rendered = ground.render(View(ground.center, side_m), square)
+    pixels = np.where(rendered.valid[..., None] > 0, rendered.pixels, np.array(_PAPER, np.uint8))
     outlines = [_outline(view, camera, ground, side_m) for view in views]
     high_to_low = sorted(range(len(views)), key=lambda i: -views[i].altitude_m)
     for i in high_to_low:
@@ -143,17 +143,17 @@ def _round_length(wanted_m: float) -> float:
 
 
 def _photo_panel(
-    rows: Sequence[ManifestRow], views: Sequence[View], camera: Camera, inks: Sequence[Colour]
+    records: Sequence[PhotoRecord], views: Sequence[View], camera: Camera, inks: Sequence[Colour]
 ) -> Image.Image:
     """The photos in reading order, each with its number, altitude and heading."""
-    columns = max(1, round(math.sqrt(len(rows) * 2 / 3)))
-    lines = math.ceil(len(rows) / columns)
+    columns = max(1, round(math.sqrt(len(records) * 2 / 3)))
+    lines = math.ceil(len(records) / columns)
     height = (_MAP_PX + _GAP_PX) // lines - _GAP_PX
     width = round((height - _CAPTION_PX) * camera.width_px / camera.height_px)
     panel = Image.new("RGB", (columns * (width + _GAP_PX) - _GAP_PX, _MAP_PX), _PAPER)
-    for i, (row, view, ink) in enumerate(zip(rows, views, inks, strict=True)):
+    for i, (record, view, ink) in enumerate(zip(records, views, inks, strict=True)):
         at = (i % columns * (width + _GAP_PX), i // columns * (height + _GAP_PX))
-        panel.paste(_card(row.photo, i + 1, view, ink, (width, height)), at)
+        panel.paste(_card(record.photo, i + 1, view, ink, (width, height)), at)
     return panel
 
 

@@ -84,15 +84,15 @@ def _clusters(size_m: float, rng: np.random.Generator) -> tuple[Cluster, ...]:
     town_m = float(np.clip(size_m * rng.uniform(0.14, 0.19), 130, 620))
     middle = rng.uniform(0.3, 0.7, 2) * size_m
     block = (rng.uniform(95, 130), rng.uniform(66, 90))
-    found = [Cluster(middle[0], middle[1], town_m, rng.uniform(0, math.pi / 2), block)]
+    clusters = [Cluster(middle[0], middle[1], town_m, rng.uniform(0, math.pi / 2), block)]
     wanted = round(size_m**2 / 2.6e6)
     for _ in range(wanted * 6):
         x, y = rng.uniform(0.08, 0.92, 2) * size_m
-        apart = all(math.hypot(x - c.x_m, y - c.y_m) > c.radius_m + 420 for c in found)
-        if apart and len(found) <= wanted:
+        apart = all(math.hypot(x - c.x_m, y - c.y_m) > c.radius_m + 420 for c in clusters)
+        if apart and len(clusters) <= wanted:
             block = (rng.uniform(110, 150), rng.uniform(80, 105))
-            found.append(Cluster(x, y, rng.uniform(110, 200), rng.uniform(0, math.pi / 2), block))
-    return tuple(found)
+            clusters.append(Cluster(x, y, rng.uniform(110, 200), rng.uniform(0, math.pi / 2), block))
+    return tuple(clusters)
 
 
 def _sites(
@@ -143,7 +143,7 @@ def _cells(sites: Array, size_m: float) -> tuple[Array, tuple[tuple[int, ...], .
         ring = [index.setdefault((float(x), float(y)), len(index)) for x, y in facet]
         corners.append(tuple(v for v, before in zip(ring, ring[-1:] + ring[:-1], strict=True) if v != before))
     vertices = np.array(list(index))
-    # Cells at the rim run off to infinity; nothing out there is ever seen.
+    # Cells at the rim run off to infinity; nothing out there is on the map.
     return np.clip(vertices, -900, size_m + 900), tuple(corners)
 
 
@@ -176,14 +176,14 @@ def _nearest(layout: Layout, x_m: float, y_m: float) -> int:
 
 
 def _cheapest(layout: Layout, start: int, end: int, chosen: set[int]) -> list[int]:
-    """The edges of the shortest way; edges that already are main roads cost less."""
-    ways = _neighbours(layout)
+    """The edges of the shortest path; edges that already are main roads cost less."""
+    adjacent = _neighbours(layout)
     best, queue, came = {start: 0.0}, [(0.0, start)], dict[int, tuple[int, int]]()
     while queue:
         cost, here = heapq.heappop(queue)
         if here == end:
             break
-        for edge, there in ways.get(here, []):
+        for edge, there in adjacent.get(here, []):
             length = float(np.hypot(*(layout.vertices[here] - layout.vertices[there])))
             total = cost + length * (0.55 if edge in chosen else 1.0)
             if total < best.get(there, math.inf):
@@ -197,11 +197,11 @@ def _cheapest(layout: Layout, start: int, end: int, chosen: set[int]) -> list[in
 
 
 def _neighbours(layout: Layout) -> dict[int, list[tuple[int, int]]]:
-    ways: dict[int, list[tuple[int, int]]] = {}
+    adjacent: dict[int, list[tuple[int, int]]] = {}
     for i, e in enumerate(layout.edges):
-        ways.setdefault(e.start, []).append((i, e.end))
-        ways.setdefault(e.end, []).append((i, e.start))
-    return ways
+        adjacent.setdefault(e.start, []).append((i, e.end))
+        adjacent.setdefault(e.end, []).append((i, e.start))
+    return adjacent
 
 
 def _straightened(layout: Layout) -> Layout:

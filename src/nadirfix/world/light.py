@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.world.noise import Floats
-from nadirfix.world.plan import Plan, Sun
+from nadirfix.world.plan import Sun, WorldPlan
 from nadirfix.world.tile import Tile
 
 __all__ = ["SHADOW_M", "photographed"]
@@ -22,16 +22,16 @@ _STEEPEST = 1.4
 _SATURATION = 0.86
 
 
-def photographed(tile: Tile, plan: Plan) -> NDArray[np.uint8]:
+def photographed(tile: Tile, plan: WorldPlan) -> NDArray[np.uint8]:
     """The tile as a picture: display values 0-255."""
     sun, season = plan.suns[tile.date], plan.seasons[tile.date]
     lit = _lit(tile, sun) * (1 - _shadow(tile, sun))
     warm = np.array([1 + season.warmth, 1.0, 1 - season.warmth], np.float32)
     light = _SKY + (1 - _SKY.mean()) * warm * lit[..., None]
     light *= tile.albedo
-    seen = cv2.transform(cv2.sqrt(np.maximum(light, 0, out=light)), _through_air(season.haze))
-    seen = cv2.GaussianBlur(seen, (0, 0), 0.42, borderType=cv2.BORDER_REFLECT)
-    noisy = seen * 255 + 1.8 * _sensor_noise(tile)[..., None]
+    image = cv2.transform(cv2.sqrt(np.maximum(light, 0, out=light)), _through_air(season.haze))
+    image = cv2.GaussianBlur(image, (0, 0), 0.42, borderType=cv2.BORDER_REFLECT)
+    noisy = image * 255 + 1.8 * _sensor_noise(tile)[..., None]
     return np.asarray(np.clip(np.rint(noisy), 0, 255), np.uint8)
 
 

@@ -19,7 +19,7 @@ from nadirfix.world.paint_boxes import paint_boxes, paint_yards
 from nadirfix.world.paint_land import paint_land
 from nadirfix.world.paint_plants import paint_plants
 from nadirfix.world.paint_roads import paint_river, paint_roads
-from nadirfix.world.plan import Plan, make_plan
+from nadirfix.world.plan import WorldPlan, make_plan
 from nadirfix.world.tile import Tile
 
 __all__ = ["World", "make_world"]
@@ -43,7 +43,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class _Job:
+class _TileJob:
     date: int
     row_px: int
     col_px: int
@@ -83,13 +83,13 @@ def _check(size_m: float, gsd_m: float, seed: int) -> None:
         )
 
 
-def _jobs(side_px: int) -> Iterator[_Job]:
+def _jobs(side_px: int) -> Iterator[_TileJob]:
     starts = range(0, side_px, _TILE_PX)
     for date, row, col in product((0, 1), starts, starts):
-        yield _Job(date, row, col, min(_TILE_PX, side_px - row), min(_TILE_PX, side_px - col))
+        yield _TileJob(date, row, col, min(_TILE_PX, side_px - row), min(_TILE_PX, side_px - col))
 
 
-def _paint(plan: Plan, job: _Job, gsd_m: float) -> NDArray[np.uint8]:
+def _paint(plan: WorldPlan, job: _TileJob, gsd_m: float) -> NDArray[np.uint8]:
     """One tile, painted with a margin so that shadows and blur come in from outside."""
     margin_px = math.ceil(SHADOW_M / gsd_m) + 2
     tile = Tile(

@@ -1,4 +1,4 @@
-"""Randomness that belongs to the ground: the same spot always gets the same value, at any resolution.
+"""Random fields fixed to the ground: the same spot always gets the same value, at any resolution.
 
 One lattice of random numbers, wrapped around and read through cubic B-splines at many spacings, each with
 its own offset. Spacings are metres, so another ground sampling distance only adds or drops fine octaves.

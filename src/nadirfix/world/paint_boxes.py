@@ -10,7 +10,7 @@ import numpy as np
 
 from nadirfix.world.boxes import Box, Rgb
 from nadirfix.world.noise import Floats
-from nadirfix.world.plan import Plan
+from nadirfix.world.plan import WorldPlan
 from nadirfix.world.season import linear
 from nadirfix.world.tile import Tile, Window, covered, mix
 from nadirfix.world.trace import stripe
@@ -30,24 +30,24 @@ class _Patch:
     over: Floats  # how much of each pixel the box covers
 
 
-def paint_yards(tile: Tile, plan: Plan) -> None:
+def paint_yards(tile: Tile, plan: WorldPlan) -> None:
     """What lies flat on the ground: gardens, drives, car parks."""
-    for box in _seen(tile, plan, flat=True):
+    for box in _boxes_near(tile, plan, flat=True):
         patch = _patch(tile, box)
         if patch is not None:
             rgb = _FLAT.get(box.kind, _paving)(tile, box, patch)
             mix(tile.albedo[patch.window.at], patch.over, rgb)
 
 
-def paint_boxes(tile: Tile, plan: Plan) -> None:
+def paint_boxes(tile: Tile, plan: WorldPlan) -> None:
     """What stands: houses, halls and cars."""
-    for box in _seen(tile, plan, flat=False):
+    for box in _boxes_near(tile, plan, flat=False):
         patch = _patch(tile, box)
         if patch is not None:
             _raise(tile, box, patch)
 
 
-def _seen(tile: Tile, plan: Plan, *, flat: bool) -> list[Box]:
+def _boxes_near(tile: Tile, plan: WorldPlan, *, flat: bool) -> list[Box]:
     boxes = [b for b in plan.boxes if b.here[tile.date] and (b.kind in _YARDS) is flat]
     if not boxes:
         return []

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nadirfix.world.noise import Floats, chance
 from nadirfix.world.parcels import Block, parcel_crop, rows_at
-from nadirfix.world.plan import Plan
+from nadirfix.world.plan import WorldPlan
 from nadirfix.world.season import Crop, Season, linear
 from nadirfix.world.tile import Tile, Window, covered, mix
 from nadirfix.world.trace import stripe, trace
@@ -33,7 +33,7 @@ class _Ground:
     cut_m: Floats  # to the nearest border between parcels
 
 
-def paint_land(tile: Tile, plan: Plan) -> None:
+def paint_land(tile: Tile, plan: WorldPlan) -> None:
     """Give every pixel of the tile its ground."""
     season = plan.seasons[tile.date]
     tile.albedo[:] = linear(season.grass)
@@ -45,7 +45,7 @@ def paint_land(tile: Tile, plan: Plan) -> None:
             _paint_block(tile, plan, block, ground, season)
 
 
-def _numbers(tile: Tile, plan: Plan) -> NDArray[np.int32]:
+def _numbers(tile: Tile, plan: WorldPlan) -> NDArray[np.int32]:
     numbers = np.full((tile.height_px, tile.width_px), -1, np.int32)
     corner = np.array([tile.x0_m, tile.y0_m])
     for block in plan.blocks:
@@ -56,12 +56,12 @@ def _numbers(tile: Tile, plan: Plan) -> NDArray[np.int32]:
     return numbers
 
 
-def _edges(tile: Tile, plan: Plan) -> Floats:
+def _edges(tile: Tile, plan: WorldPlan) -> Floats:
     edge_m = np.full((tile.height_px, tile.width_px), 99, np.float32)
     for line in plan.borders:
-        found = trace(tile, line.points, _HEADLAND_M + 3)
-        if found is not None:
-            np.minimum(edge_m[found.window.at], found.away_m, out=edge_m[found.window.at])
+        distances = trace(tile, line.points, _HEADLAND_M + 3)
+        if distances is not None:
+            np.minimum(edge_m[distances.window.at], distances.away_m, out=edge_m[distances.window.at])
     return edge_m
 
 
@@ -84,15 +84,15 @@ def _ground(tile: Tile, block: Block, numbers: NDArray[np.int32], edge_m: Floats
     return _Ground(window, mine, u, v, parcel, edge_m[window.at], cut)
 
 
-def _paint_block(tile: Tile, plan: Plan, block: Block, ground: _Ground, season: Season) -> None:
-    looks = _looks(plan, block, ground, tile.date, season)
-    colour = _crop_colour(tile, plan, block, ground, looks)
+def _paint_block(tile: Tile, plan: WorldPlan, block: Block, ground: _Ground, season: Season) -> None:
+    crops = _parcel_crops(plan, block, ground, tile.date, season)
+    colour = _crop_colour(tile, plan, block, ground, crops)
     paved = block.use in ("works", "centre")
     margin = 0.0 if paved else covered(1.5 - ground.edge_m, tile.gsd_m)
     if block.use in ("field", "meadow", "vineyard", "orchard"):
         wide = 0.35 + 0.8 * float(chance(plan.seed, block.number, 24))
-        seen = 0.4 if block.use == "meadow" else 1.0
-        margin = np.maximum(margin, seen * covered(np.float32(wide) - ground.cut_m, tile.gsd_m))
+        strength = 0.4 if block.use == "meadow" else 1.0
+        margin = np.maximum(margin, strength * covered(np.float32(wide) - ground.cut_m, tile.gsd_m))
     if block.use in ("meadow", "wood", "park", "housing"):
         _tread(tile, ground, colour)
     verge = linear(season.verge) * (1 + 0.28 * tile.grain[ground.window.at])[..., None]
@@ -115,9 +115,9 @@ def _tread(tile: Tile, ground: _Ground, colour: Floats) -> None:
     colour *= (1 - 0.35 * tufts)[..., None]
 
 
-def _looks(plan: Plan, block: Block, ground: _Ground, date: int, season: Season) -> list[Crop]:
-    """How each parcel of a block looks, by parcel number."""
-    found = []
+def _parcel_crops(plan: WorldPlan, block: Block, ground: _Ground, date: int, season: Season) -> list[Crop]:
+    """The crop of each parcel of a block as painted, by parcel number."""
+    crops = []
     for parcel in range(int(ground.parcel.max()) + 1):
         crop = season.crops[parcel_crop(block, parcel, date=date, seed=plan.seed)]
         luck = chance(plan.seed, block.number, parcel, date, np.arange(3)) - 0.5
@@ -130,8 +130,8 @@ def _looks(plan: Plan, block: Block, ground: _Ground, date: int, season: Season)
             )
         )
         begun = float(chance(plan.seed, block.number, parcel, date, 73) < crop.worked)
-        found.append(_fitting(block, replace(crop, rgb=rgb, worked=begun)))
-    return found
+        crops.append(_fitting(block, replace(crop, rgb=rgb, worked=begun)))
+    return crops
 
 
 def _base(block: Block, crop: Crop, season: Season, luck: float) -> tuple[float, float, float]:
@@ -162,31 +162,31 @@ def _fitting(block: Block, crop: Crop) -> Crop:
     return replace(crop, cover=0.94, row_amp=0.0, pass_amp=0.0, tram=0.0, mottle=rough, worked=0.0)
 
 
-def _crop_colour(tile: Tile, plan: Plan, block: Block, ground: _Ground, looks: list[Crop]) -> Floats:
+def _crop_colour(tile: Tile, plan: WorldPlan, block: Block, ground: _Ground, crops: list[Crop]) -> Floats:
     """Soil and crop mixed by growth, with patches and, where it is tilled, the marks of work."""
     at = ground.window.at
-    mottle, growth, tall = (_each(looks, name, ground) for name in ("mottle", "cover", "height_m"))
+    mottle, growth, tall = (_each(crops, name, ground) for name in ("mottle", "cover", "height_m"))
     bright = 1 + mottle * (0.7 * tile.patches[at] + 0.75 * tile.grain[at])
     cover = growth * (1 + 0.16 * tile.patches[at])
     if block.use in ("field", "orchard", "vineyard"):
-        _till(tile, block, ground, looks, (bright, cover))
+        _till(tile, block, ground, crops, (bright, cover))
     cover = np.clip(cover, 0, 1)[..., None]
-    table = np.stack([linear(np.array(look.rgb)) for look in looks])
+    table = np.stack([linear(np.array(crop.rgb)) for crop in crops])
     soil = linear(plan.soil) * (1 + 0.22 * tile.damp[at] + 0.10 * tile.grain[at])[..., None]
     tile.height[at] += np.where(ground.mine, tall * (ground.edge_m > 2), 0)
     return np.asarray((soil + cover * (table[ground.parcel] - soil)) * np.maximum(bright, 0.15)[..., None])
 
 
-def _each(looks: list[Crop], name: str, ground: _Ground) -> Floats:
-    """One property of the parcels' looks, for every pixel."""
-    return np.array([getattr(look, name) for look in looks], np.float32)[ground.parcel]
+def _each(crops: list[Crop], name: str, ground: _Ground) -> Floats:
+    """One property of the parcels' crops, for every pixel."""
+    return np.array([getattr(crop, name) for crop in crops], np.float32)[ground.parcel]
 
 
-def _till(tile: Tile, block: Block, ground: _Ground, looks: list[Crop], paint: tuple[Floats, Floats]) -> None:
+def _till(tile: Tile, block: Block, ground: _Ground, crops: list[Crop], paint: tuple[Floats, Floats]) -> None:
     """Rows, passes, tramlines, and where the work of the day stopped; changes brightness and cover."""
     bright, cover = paint
     row_m, row_amp, pass_m, pass_amp, tram, begun = (
-        _each(looks, name, ground) for name in ("row_m", "row_amp", "pass_m", "pass_amp", "tram", "worked")
+        _each(crops, name, ground) for name in ("row_m", "row_amp", "pass_m", "pass_amp", "tram", "worked")
     )
     # On the headland the tractor turns: rows follow the border there.
     across = np.where(ground.edge_m < _HEADLAND_M, ground.edge_m + np.float32(0.37), ground.v_m)
@@ -194,15 +194,15 @@ def _till(tile: Tile, block: Block, ground: _Ground, looks: list[Crop], paint: t
     fine = tile.noise.drawn(ground.u_m / 7, across / np.float32(max(0.9, 1.2 * tile.gsd_m)), block.number + 7)
     bright += row_amp * _rows(across, row_m, tile.gsd_m) + pass_amp * (streak + np.float32(0.7) * fine)
     cover += np.float32(0.1) * streak * (cover < 0.85)
-    stops = (60 * np.sin(block.number + np.arange(len(looks)))).astype(np.float32)
+    stops = (60 * np.sin(block.number + np.arange(len(crops)))).astype(np.float32)
     cover *= 1 - np.float32(0.9) * begun * (ground.u_m > stops[ground.parcel])
     cover -= np.float32(0.75) * tram * _trams(ground, tile.gsd_m)
 
 
 def _rows(across: Floats, spacing_m: Floats, gsd_m: float) -> Floats:
     """Rows fade where the pixels cannot hold them, instead of beating against the grid."""
-    seen = np.clip((spacing_m / np.float32(gsd_m) - 2.0) / 1.2, 0, 1)
-    return np.asarray(seen * np.cos(2 * np.pi * across / spacing_m), np.float32)
+    visible = np.clip((spacing_m / np.float32(gsd_m) - 2.0) / 1.2, 0, 1)
+    return np.asarray(visible * np.cos(2 * np.pi * across / spacing_m), np.float32)
 
 
 def _trams(ground: _Ground, gsd_m: float) -> Floats:

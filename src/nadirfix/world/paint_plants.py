@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nadirfix.world.noise import Floats
-from nadirfix.world.plan import Plan
+from nadirfix.world.plan import WorldPlan
 from nadirfix.world.plants import BALE, BUSH, CONIFER
 from nadirfix.world.season import Season, linear
 from nadirfix.world.tile import Tile, covered
@@ -24,7 +24,7 @@ class _Crown(NamedTuple):
     tint: float
 
 
-def paint_plants(tile: Tile, plan: Plan) -> None:
+def paint_plants(tile: Tile, plan: WorldPlan) -> None:
     """Every crown that stands here at this date."""
     plants, season = plan.plants, plan.seasons[tile.date]
     near = tile.near(plants.x_m, plants.y_m, 8.0)
@@ -70,6 +70,6 @@ def _leaves(crown: _Crown, season: Season) -> tuple[Floats, bool]:
     palette = season.conifer if crown.species == CONIFER else season.broadleaf
     k = crown.tint * len(palette)
     shade = 0.85 + 0.3 * ((crown.tint * 97.0) % 1)
-    bare = crown.species != CONIFER and (crown.tint * 31.0) % 1 < season.bare_share
-    rgb = (112.0, 100.0, 86.0) if bare else palette[int(k)]
-    return linear(rgb) * np.float32(shade), bare
+    leafless = crown.species != CONIFER and (crown.tint * 31.0) % 1 < season.leafless_share
+    rgb = (112.0, 100.0, 86.0) if leafless else palette[int(k)]
+    return linear(rgb) * np.float32(shade), leafless

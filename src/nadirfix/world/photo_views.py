@@ -23,11 +23,11 @@ __all__ = ["PhotoMap", "Picture", "check_views", "plan_views"]
 _PROBE_PX = (64, 48)
 _ATTEMPTS = 200
 _VIEW_STREAM, _TILT_STREAM = 1, 3
-_DIGITS = 3  # a manifest keeps four, so that its views can be rendered again exactly
+_DIGITS = 3  # a photo list keeps four, so that its views can be rendered again exactly
 
 
 class Picture(Protocol):
-    """What a map gives back: pixels, and the share of them that is map."""
+    """A rendered view: pixels, and the share of them that is on the map."""
 
     @property
     def pixels(self) -> NDArray[np.uint8]:
@@ -41,7 +41,7 @@ class Picture(Protocol):
 
 
 class PhotoMap(Protocol):
-    """What simulated photos need of a map."""
+    """What simulating photos needs of a map."""
 
     @property
     def epsg(self) -> int:
@@ -76,7 +76,7 @@ def plan_views(
 def check_views(
     photo_map: PhotoMap, camera: Camera, options: SimulateOptions, views: Sequence[View]
 ) -> list[View]:
-    """The given views, tilted if asked; one that sees nothing of the map is an error that names it."""
+    """The given views, tilted if asked; one that does not cover any of the map is an error that names it."""
     _check_options(options)
     tilted = [_tilted(view, options, index) for index, view in enumerate(views)]
     for number, view in enumerate(tilted, start=1):
@@ -105,7 +105,7 @@ def _random_view(
 ) -> View:
     stream = np.random.default_rng([options.seed, _VIEW_STREAM, index])
     for _ in range(_ATTEMPTS):
-        view = _drawn(stream, photo_map, camera, options, altitude_m)
+        view = _sampled(stream, photo_map, camera, options, altitude_m)
         if view and photo_map.render(view, camera, _PROBE_PX).valid_share >= options.valid_share:
             return view
     raise MapError(
@@ -116,7 +116,7 @@ def _random_view(
     )
 
 
-def _drawn(
+def _sampled(
     stream: np.random.Generator,
     photo_map: PhotoMap,
     camera: Camera,
@@ -142,7 +142,7 @@ def _drawn(
 
 
 def _tilted(view: View, options: SimulateOptions, index: int) -> View:
-    """The view leaning by a random angle, unless it leans already or no tilt is asked for."""
+    """The view tilted by a random angle, unless it is tilted already or no tilt is asked for."""
     if options.tilt_max_deg == 0 or view.tilt_deg > 0:
         return view
     stream = np.random.default_rng([options.seed, _TILT_STREAM, index])
@@ -160,7 +160,7 @@ def _reach_m(view: View, camera: Camera) -> tuple[float, float, float, float]:
 
 
 def _check_fits(photo_map: PhotoMap, camera: Camera, altitude_m: float) -> None:
-    """A photo that fits with no heading at all is told before any work is done."""
+    """A photo that fits with no heading at all is refused before any work is done."""
     west, south, east, north = photo_map.bounds
     origin = Point(west, south, photo_map.epsg)
     for heading_deg in range(0, 180, 5):
@@ -198,7 +198,7 @@ def _check_options(options: SimulateOptions) -> None:
         "the share on the map must be 0 to 1": 0 <= options.valid_share <= 1,
         "the seed must be 0 or more": options.seed >= 0,
     }
-    broken = [rule for rule, kept in rules.items() if not kept]
+    broken = [rule for rule, holds in rules.items() if not holds]
     if broken:
-        seen = ", ".join(f"{k} = {v}" for k, v in vars(options).items())
-        raise InputError("options.invalid", "; ".join(broken), seen=seen, do="change the named setting")
+        settings = ", ".join(f"{k} = {v}" for k, v in vars(options).items())
+        raise InputError("options.invalid", "; ".join(broken), seen=settings, do="change the named setting")

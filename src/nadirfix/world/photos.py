@@ -1,4 +1,4 @@
-"""Photos nobody had to fly for: views of a map with noise, tilt and JPEG, and the truth beside them."""
+"""Simulated photos: views of a map with noise, tilt and JPEG, and the truth beside them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nadirfix.errors import OutputError
 from nadirfix.files import Progress, atomic_dir, check_target, quiet
 from nadirfix.image.exif_writer import encode_jpeg
 from nadirfix.options.map import SimulateOptions
-from nadirfix.parallel import in_order
-from nadirfix.photo_list import ManifestRow, write_manifest
+from nadirfix.parallel import map_in_order
+from nadirfix.photo_list import PhotoRecord, write_photo_list
 from nadirfix.types import View
 from nadirfix.world.photo_views import PhotoMap, check_views, plan_views
 
@@ -30,7 +30,7 @@ _MANIFEST, _PHOTOS = "manifest.csv", "photos"
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What was made: how many photos, and how many of them see less of the map than asked."""
+    """What was made: how many photos, and how many of them cover less of the map than asked."""
 
     manifest: Path
     count: int
@@ -48,7 +48,7 @@ def simulate_photos(
     overwrite: bool = False,
     progress: Progress = quiet,
 ) -> Simulated:
-    """Photos of a map from random or given views, as one folder with a manifest of the truth.
+    """Photos of a map from random or given views, as one folder with a photo list of the truth.
 
     Every photo has a random stream of its own, so that it is the same whatever is made before it. Camera tags
     are always in the photos; where they were taken only when asked, so that nothing leaks into a test.
@@ -65,7 +65,7 @@ def simulate_photos(
         # Closed before the folder goes: no thread may still be at work when a pilot stops it half-way.
         with closing(maker.make_all(planned, scratch)) as making:
             rows = list(_counted(making, len(planned), progress))
-        write_manifest(scratch / _MANIFEST, rows)
+        write_photo_list(scratch / _MANIFEST, rows)
     partial = sum((row.valid_share or 0.0) < settings.valid_share for row in rows)
     return Simulated(out_dir / _MANIFEST, len(rows), partial)
 
@@ -77,23 +77,23 @@ class _Maker:
     options: SimulateOptions
     write_pose: bool
 
-    def make_all(self, views: Sequence[View], folder: Path) -> Generator[ManifestRow]:
-        yield from in_order(lambda item: self._make(folder, *item), enumerate(views), workers=_THREADS)
+    def make_all(self, views: Sequence[View], folder: Path) -> Generator[PhotoRecord]:
+        yield from map_in_order(lambda item: self._make(folder, *item), enumerate(views), workers=_THREADS)
 
-    def _make(self, folder: Path, index: int, view: View) -> ManifestRow:
-        seen = self.photo_map.render(view, self.camera)
-        noisy = _with_noise(seen.pixels, self.options, index)
+    def _make(self, folder: Path, index: int, view: View) -> PhotoRecord:
+        rendered = self.photo_map.render(view, self.camera)
+        noisy = _with_noise(rendered.pixels, self.options, index)
         pose = view if self.write_pose else None
         photo = folder / _PHOTOS / f"{index:06d}.jpg"
         photo.write_bytes(encode_jpeg(noisy, self.camera, quality=self.options.jpeg_quality, pose=pose))
-        return ManifestRow(
+        return PhotoRecord(
             photo=photo,
             point=view.center,
             altitude_m=view.altitude_m,
             heading_deg=view.heading_deg,
             tilt_deg=view.tilt_deg,
             tilt_toward_deg=view.tilt_toward_deg,
-            valid_share=seen.valid_share,
+            valid_share=rendered.valid_share,
         )
 
 
@@ -108,7 +108,7 @@ def _with_noise(pixels: NDArray[np.uint8], options: SimulateOptions, index: int)
     return np.clip(np.rint(noisy, out=noisy), 0, 255, out=noisy).astype(np.uint8)
 
 
-def _counted(rows: Iterable[ManifestRow], total: int, progress: Progress) -> Iterator[ManifestRow]:
+def _counted(rows: Iterable[PhotoRecord], total: int, progress: Progress) -> Iterator[PhotoRecord]:
     progress("rendering photos", 0, total)
     for done, row in enumerate(rows, start=1):
         progress("rendering photos", done, total)

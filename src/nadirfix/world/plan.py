@@ -13,9 +13,9 @@ from nadirfix.world.parcels import Block, make_blocks
 from nadirfix.world.plants import Plants, make_plants
 from nadirfix.world.roads import Border, Road, borders, make_river, make_roads
 from nadirfix.world.season import SEASONS, Season
-from nadirfix.world.settle import settle
+from nadirfix.world.settlements import place_buildings
 
-__all__ = ["Plan", "Sun", "make_plan"]
+__all__ = ["Sun", "WorldPlan", "make_plan"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Sun:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class WorldPlan:
     """A place at two dates."""
 
     size_m: float
@@ -44,7 +44,7 @@ class Plan:
     soil: tuple[float, float, float]
 
 
-def make_plan(*, size_m: float, seed: int) -> Plan:
+def make_plan(*, size_m: float, seed: int) -> WorldPlan:
     """Lay out the place of one seed."""
     noise = Noise.seeded(seed)
     layout = make_layout(size_m=size_m, seed=seed, noise=noise)
@@ -52,12 +52,12 @@ def make_plan(*, size_m: float, seed: int) -> Plan:
     river = make_river(size_m=size_m, seed=seed, noise=noise)
     blocks = make_blocks(layout, river, size_m=size_m, seed=seed, noise=noise)
     roads = make_roads(layout, lines, river, seed=seed)
-    town = settle(blocks, roads, river, size_m=size_m, seed=seed)
+    town = place_buildings(blocks, roads, river, size_m=size_m, seed=seed)
     seasons, suns, soil = _weather(seed)
     plants = make_plants(
         blocks, lines, roads, river, town, size_m=size_m, seed=seed, noise=noise, seasons=seasons
     )
-    return Plan(
+    return WorldPlan(
         size_m, seed, noise, blocks, lines, roads, river, tuple(town.boxes), plants, seasons, suns, soil
     )
 

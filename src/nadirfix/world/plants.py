@@ -17,7 +17,7 @@ from nadirfix.world.noise import Noise, chance
 from nadirfix.world.parcels import WOODED, Block, parcel_crop, parcels_at, wildness
 from nadirfix.world.roads import Border, Road, along
 from nadirfix.world.season import Season
-from nadirfix.world.settle import Settlement
+from nadirfix.world.settlements import Settlement
 
 __all__ = ["BALE", "BROADLEAF", "BUSH", "CONIFER", "Plants", "make_plants"]
 
@@ -95,7 +95,7 @@ def make_plants(
     free.append(_gardens(town, seed))
     free += [_bales(land, date, seasons[date]) for date in (0, 1)]
     plants = Plants.joined(free)
-    plants = plants.where(~town.claims.taken_at(plants.x_m, plants.y_m))
+    plants = plants.where(~town.occupancy.taken_at(plants.x_m, plants.y_m))
     return Plants.joined([plants, _garden_hedges(town, seed), _river_trees(river, seed, noise)])
 
 
@@ -234,7 +234,7 @@ def _garden_hedges(town: Settlement, seed: int) -> Plants:
         at = along(ring)
         s = np.arange(0, at[-1], 0.9)
         x, y = (np.interp(s, at, ring[:, k]) for k in (0, 1))
-        keep = ~town.claims.taken_at(x, y)
+        keep = ~town.occupancy.taken_at(x, y)
         parts.append(
             _crowns(
                 x[keep], y[keep], rng.uniform(0.55, 0.8, int(keep.sum())), rng, species=BUSH, tall=height_m
@@ -265,9 +265,9 @@ def _bales(land: _Land, date: int, season: Season) -> Plants:
     keep = np.zeros(x.size, bool)
     for block in (b for b in land.blocks if b.use == "field"):
         mine = np.flatnonzero(home == block.number)
-        for parcel in np.unique(found := parcels_at(block, x[mine], y[mine])):
+        for parcel in np.unique(parcels := parcels_at(block, x[mine], y[mine])):
             crop = season.crops[parcel_crop(block, int(parcel), date=date, seed=land.seed)]
             if chance(land.seed, block.number, int(parcel), date, 72) < crop.bales:
-                keep[mine[found == parcel]] = True
+                keep[mine[parcels == parcel]] = True
     keep &= rng.random(x.size) < 0.8
     return _crowns(x[keep], y[keep], np.full(int(keep.sum()), 0.8), rng, species=BALE, tall=1.5, date=date)

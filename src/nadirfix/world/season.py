@@ -45,7 +45,7 @@ class Season:
     verge: Rgb
     broadleaf: tuple[Rgb, ...]
     conifer: tuple[Rgb, ...]
-    bare_share: float = 0.0  # broad-leaved trees without leaves
+    leafless_share: float = 0.0  # broad-leaved trees without leaves
     water: Rgb = (52, 66, 60)
     haze: float = 0.03
     warmth: float = 0.0
@@ -146,7 +146,7 @@ SEASONS = (
         warmth=-0.02,
         water=(70, 80, 70),
         broadleaf=((92, 112, 54), (104, 118, 62), (84, 100, 54), (110, 112, 78)),
-        bare_share=0.15,
+        leafless_share=0.15,
     ),
     Season(
         name="summer",
@@ -184,6 +184,6 @@ SEASONS = (
         warmth=0.04,
         water=(48, 58, 52),
         broadleaf=((140, 104, 46), (122, 90, 50), (104, 98, 48), (156, 124, 58), (92, 72, 52)),
-        bare_share=0.3,
+        leafless_share=0.3,
     ),
 )

@@ -29,7 +29,7 @@ class Trace:
 
 
 def trace(tile: Tile, points: Array, reach_m: float) -> Trace | None:
-    """Distances to a curve within reach of it, or nothing when the tile does not see it."""
+    """Distances to a curve within reach of it, or nothing when it is off the tile."""
     near = tile.near(points[:, 0], points[:, 1], reach_m + _STEP_M)
     if not near.size:
         return None
@@ -54,7 +54,7 @@ def trace(tile: Tile, points: Array, reach_m: float) -> Trace | None:
 def _segment(
     tile: Tile,
     window: Window,
-    found: tuple[Floats, Floats],
+    distances: tuple[Floats, Floats],
     piece: tuple[Array, Array, float, float],
     reach_m: float,
 ) -> None:
@@ -65,7 +65,7 @@ def _segment(
         return
     rows = slice(part.rows.start - window.rows.start, part.rows.stop - window.rows.start)
     cols = slice(part.cols.start - window.cols.start, part.cols.stop - window.cols.start)
-    away, reached = (f[rows, cols] for f in found)
+    away, reached = (f[rows, cols] for f in distances)
     ux, uy = ((b - a) / length).astype(np.float32)
     dx, dy = part.x_m - np.float32(a[0]), part.y_m - np.float32(a[1])
     t = np.clip(ux * dx + uy * dy, 0, np.float32(length))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from nadirfix.world.boxes import Box, Claims, Rgb, Stand, changes, pick
+from nadirfix.world.boxes import Box, OccupancyGrid, Placement, Rgb, changes, pick
 from nadirfix.world.layout import Array
 from nadirfix.world.parcels import Block
 
@@ -29,7 +29,7 @@ _CARS: tuple[Rgb, ...] = (
 )
 _STALL_M, _AISLE_M = 2.6, 16.4
 #: What is tried on a block of each use, as often as it is named.
-_WISHES = {
+_FEATURES_BY_USE = {
     "works": ("hall",) * 12 + ("parking",) * 5 + ("flat",) * 6 + ("tank",) * 4,
     "centre": ("church", "parking", "flat", "block", "parking", "block", "flat", "block"),
     "park": ("pitch", "court", "court", "flat", "parking"),
@@ -40,69 +40,75 @@ _WISHES = {
 _RARE = {"church": 0.12, "pitch": 0.7, "panels": 0.035, "greenhouse": 0.03}
 
 
-def fill_block(boxes: list[Box], claims: Claims, block: Block, rng: np.random.Generator) -> None:
+def fill_block(boxes: list[Box], occupancy: OccupancyGrid, block: Block, rng: np.random.Generator) -> None:
     """Try the things that belong on a block of this use, each at a few places."""
-    for wish in _WISHES.get(block.use, ()):
-        if rng.random() > _RARE.get(wish, 1.0):
+    for feature in _FEATURES_BY_USE.get(block.use, ()):
+        if rng.random() > _RARE.get(feature, 1.0):
             continue
         for _ in range(7):
-            stand = _somewhere(block, rng)
-            if _place(boxes, claims, wish, stand, rng):
+            placement = _somewhere(block, rng)
+            if _place(boxes, occupancy, feature, placement, rng):
                 break
 
 
-def _somewhere(block: Block, rng: np.random.Generator) -> Stand:
+def _somewhere(block: Block, rng: np.random.Generator) -> Placement:
     reach_u, reach_v = 0.36 * np.ptp(block.outline, axis=0)
-    middle = Stand(block.x_m, block.y_m, block.angle)
-    stand = middle.moved(float(rng.uniform(-reach_u, reach_u)), float(rng.uniform(-reach_v, reach_v)))
-    return stand.turned() if rng.random() < 0.35 else stand
+    middle = Placement(block.x_m, block.y_m, block.angle)
+    placement = middle.moved(float(rng.uniform(-reach_u, reach_u)), float(rng.uniform(-reach_v, reach_v)))
+    return placement.turned() if rng.random() < 0.35 else placement
 
 
-def _place(boxes: list[Box], claims: Claims, wish: str, stand: Stand, rng: np.random.Generator) -> bool:
-    box = _wished(wish, stand, rng)
-    if not claims.is_free(box, grown_m=2.5):
+def _place(
+    boxes: list[Box], occupancy: OccupancyGrid, feature: str, placement: Placement, rng: np.random.Generator
+) -> bool:
+    box = _feature(feature, placement, rng)
+    if not occupancy.is_free(box, grown_m=2.5):
         return False
-    if wish in ("hall", "flat", "block"):
+    if feature in ("hall", "flat", "block"):
         boxes.append(_apron(box, rng))
     boxes.append(box)
-    claims.take(box, grown_m=2)
-    if wish == "parking":
+    occupancy.take(box, grown_m=2)
+    if feature == "parking":
         _park(boxes, box, rng)
-    if wish == "church":
-        tower = stand.moved(0.5 * box.length_m + 2.5, 0)
+    if feature == "church":
+        tower = placement.moved(0.5 * box.length_m + 2.5, 0)
         boxes.append(Box.on(tower, "hip", (6.5, 6.5), box.rgb, eave_m=17.0, rise_m=7.0))
     return True
 
 
-def _wished(wish: str, stand: Stand, rng: np.random.Generator) -> Box:
+def _feature(feature: str, placement: Placement, rng: np.random.Generator) -> Box:
     salt = int(rng.integers(1 << 30))
     here = changes(rng)
-    if wish == "parking":
+    if feature == "parking":
         size = _STALL_M * int(rng.integers(7, 22)), _AISLE_M * int(rng.integers(1, 4))
-        return Box.on(stand, "parking", size, pick(_ASPHALT, rng))
-    if wish in ("pitch", "court"):
-        size = (100.0, 64.0) if wish == "pitch" else (36.0, 18.0)
-        return Box.on(stand, wish, size, (96, 126, 62) if wish == "pitch" else (164, 98, 72))
-    if wish in ("panels", "greenhouse"):
+        return Box.on(placement, "parking", size, pick(_ASPHALT, rng))
+    if feature in ("pitch", "court"):
+        size = (100.0, 64.0) if feature == "pitch" else (36.0, 18.0)
+        return Box.on(placement, feature, size, (96, 126, 62) if feature == "pitch" else (164, 98, 72))
+    if feature in ("panels", "greenhouse"):
         size = rng.uniform(60, 130), rng.uniform(40, 90)
-        return Box.on(stand, wish, size, (44, 54, 82) if wish == "panels" else (206, 212, 208), here=here)
-    if wish == "church":
-        return Box.on(stand, "gable", (26.0, 12.0), (118, 84, 70), eave_m=9.0, rise_m=6.0, salt=salt)
-    if wish == "tank":
-        return Box.on(stand, "tank", (r := rng.uniform(7, 15), r), (206, 206, 202), eave_m=8.0, salt=salt)
+        return Box.on(
+            placement, feature, size, (44, 54, 82) if feature == "panels" else (206, 212, 208), here=here
+        )
+    if feature == "church":
+        return Box.on(placement, "gable", (26.0, 12.0), (118, 84, 70), eave_m=9.0, rise_m=6.0, salt=salt)
+    if feature == "tank":
+        return Box.on(placement, "tank", (r := rng.uniform(7, 15), r), (206, 206, 202), eave_m=8.0, salt=salt)
     size = {"hall": (rng.uniform(26, 64), rng.uniform(16, 34)), "flat": (rng.uniform(16, 36), 12.0)}.get(
-        wish, (rng.uniform(22, 40), rng.uniform(13, 18))
+        feature, (rng.uniform(22, 40), rng.uniform(13, 18))
     )
-    kind, palette = ("hall", _HALLS) if wish == "hall" else ("flat", _FLATS)
+    kind, palette = ("hall", _HALLS) if feature == "hall" else ("flat", _FLATS)
     tall = {"eave_m": rng.uniform(5, 13), "rise_m": 1.2}
-    return Box.on(stand, kind, size, pick(palette, rng), here=here, salt=salt, **tall)
+    return Box.on(placement, kind, size, pick(palette, rng), here=here, salt=salt, **tall)
 
 
 def _apron(box: Box, rng: np.random.Generator) -> Box:
     """Paved ground around a large building."""
     rgb = pick(((138, 136, 132), (118, 118, 118), (156, 150, 140)), rng)
     pad = rng.uniform(2, 7)
-    return Box.on(box.stand, "paving", (box.length_m + 2 * pad, box.width_m + 2 * pad), rgb, salt=box.salt)
+    return Box.on(
+        box.placement, "paving", (box.length_m + 2 * pad, box.width_m + 2 * pad), rgb, salt=box.salt
+    )
 
 
 def _park(boxes: list[Box], lot: Box, rng: np.random.Generator) -> None:
@@ -112,19 +118,19 @@ def _park(boxes: list[Box], lot: Box, rng: np.random.Generator) -> None:
     for row, side, k in np.ndindex(rows, 2, round(lot.length_m / _STALL_M)):
         u = -0.5 * lot.length_m + (k + 0.5) * _STALL_M + rng.normal(0, 0.12)
         v = (row - (rows - 1) / 2) * _AISLE_M + (2 * side - 1) * 5.6 + rng.normal(0, 0.25)
-        park_car(boxes, lot.stand.moved(u, v).turned(), busy, rng)
+        park_car(boxes, lot.placement.moved(u, v).turned(), busy, rng)
 
 
-def park_car(boxes: list[Box], stand: Stand, busy: Array, rng: np.random.Generator) -> None:
+def park_car(boxes: list[Box], placement: Placement, busy: Array, rng: np.random.Generator) -> None:
     """One car at some dates and another, or none, at others."""
     for date in (0, 1):
         if rng.random() < busy[date]:
             here = (date == 0, date == 1)
-            facing = stand.angle + math.pi * (rng.random() < 0.5) + rng.normal(0, 0.03)
-            boxes.append(_car(stand._replace(angle=facing), here, rng))
+            facing = placement.angle + math.pi * (rng.random() < 0.5) + rng.normal(0, 0.03)
+            boxes.append(_car(placement._replace(angle=facing), here, rng))
 
 
-def _car(stand: Stand, here: tuple[bool, bool], rng: np.random.Generator) -> Box:
+def _car(placement: Placement, here: tuple[bool, bool], rng: np.random.Generator) -> Box:
     if rng.random() < 0.08:
-        return Box.on(stand, "car", (5.8, 2.0), (232, 232, 230), eave_m=2.3, here=here)
-    return Box.on(stand, "car", (rng.uniform(4.0, 4.8), 1.8), pick(_CARS, rng), eave_m=1.45, here=here)
+        return Box.on(placement, "car", (5.8, 2.0), (232, 232, 230), eave_m=2.3, here=here)
+    return Box.on(placement, "car", (rng.uniform(4.0, 4.8), 1.8), pick(_CARS, rng), eave_m=1.45, here=here)

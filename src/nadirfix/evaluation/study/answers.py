@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 
 from nadirfix.evaluation.metrics import QueryRecord
-from nadirfix.photo_list import ManifestRow
+from nadirfix.photo_list import PhotoRecord
 from nadirfix.types import Candidates, Fix, Point
 
 __all__ = ["Answers", "answer_from_plain", "plain_from_answer", "record_of"]
 
-#: What came back for one photo, by the way its altitude was known.
+#: What came back for one photo, by the variant it was located with.
 Answers = dict[str, QueryRecord]
 
 Plain = dict[str, Any]
 
-_TOLD = ("altitude_m", "gsd_m", "heading_deg", "confidence", "radius95_m", "reason", "crop_clamped")
-_SEEN = ("verified", "inliers", "tilt_deg", "tilt_toward_deg")
-_PLAIN = (*_TOLD, *_SEEN)
+_ANSWER = ("altitude_m", "gsd_m", "heading_deg", "confidence", "radius95_m", "reason", "crop_clamped")
+_VERIFICATION = ("verified", "inliers", "tilt_deg", "tilt_toward_deg")
+_PLAIN = (*_ANSWER, *_VERIFICATION)
 
 
 def record_of(
-    name: str, row: ManifestRow, *, fix: Fix | None = None, error: Mapping[str, str] | None = None
+    name: str, row: PhotoRecord, *, fix: Fix | None = None, error: Mapping[str, str] | None = None
 ) -> QueryRecord:
     """What came back for a photo, beside its truth."""
     return QueryRecord(
@@ -42,23 +42,23 @@ def plain_from_answer(record: QueryRecord) -> Plain:
     fix = record.fix
     if fix is None:
         return {"error": dict(record.error or {})}
-    told: Plain = {name: getattr(fix, name) for name in _PLAIN}
-    place = fix.position
-    told["position"] = None if place is None else [place.east_m, place.north_m, place.epsg]
-    told["candidates"] = _plain_candidates(fix.candidates)
-    told["weights"] = None if fix.weights is None else [float(w) for w in fix.weights]
-    return told | {"warnings": list(fix.warnings), "timings_ms": dict(fix.timings_ms)}
+    plain: Plain = {name: getattr(fix, name) for name in _PLAIN}
+    position = fix.position
+    plain["position"] = None if position is None else [position.east_m, position.north_m, position.epsg]
+    plain["candidates"] = _plain_candidates(fix.candidates)
+    plain["weights"] = None if fix.weights is None else [float(w) for w in fix.weights]
+    return plain | {"warnings": list(fix.warnings), "timings_ms": dict(fix.timings_ms)}
 
 
-def answer_from_plain(plain: Mapping[str, Any], name: str, row: ManifestRow) -> QueryRecord:
+def answer_from_plain(plain: Mapping[str, Any], name: str, row: PhotoRecord) -> QueryRecord:
     """The answer as it was, beside the truth of its photo."""
     if "error" in plain:
         return record_of(name, row, error=plain["error"])
-    place, weights = plain["position"], plain["weights"]
+    position, weights = plain["position"], plain["weights"]
     fix = Fix(
         photo=name,
-        status="fix" if place else "no_fix",
-        position=Point(*place) if place else None,
+        status="fix" if position else "no_fix",
+        position=Point(*position) if position else None,
         candidates=_candidates(plain["candidates"]),
         weights=None if weights is None else np.array(weights, np.float64),
         warnings=tuple(plain["warnings"]),

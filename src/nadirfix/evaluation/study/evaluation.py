@@ -19,10 +19,10 @@ from nadirfix.evaluation.study.ablate import ablate as run_ablation
 from nadirfix.evaluation.study.facts import bundle_facts
 from nadirfix.evaluation.study.journal import Journal
 from nadirfix.evaluation.study.memory import PeakMemory
-from nadirfix.evaluation.study.run import Locator, answer_all, columns_of, named_rows, ways_of
+from nadirfix.evaluation.study.run import Locator, answer_all, columns_of, named_rows, variants_of
 from nadirfix.files import Progress, atomic_file, check_target, output_errors, quiet
 from nadirfix.image.tags import choose_camera, read_tags
-from nadirfix.photo_list import ManifestRow
+from nadirfix.photo_list import PhotoRecord
 from nadirfix.report.content import BundleCard, Content, Query, headline
 from nadirfix.report.page import write_report
 from nadirfix.report.pictures import choose
@@ -34,7 +34,7 @@ _ABLATION = "ablation"
 
 
 def run_evaluation(
-    rows: Sequence[ManifestRow],
+    rows: Sequence[PhotoRecord],
     locator: Locator,
     out: Path,
     *,
@@ -46,22 +46,24 @@ def run_evaluation(
     title: str = "",
     progress: Progress = quiet,
 ) -> dict[str, Any]:
-    """Place every photo in every way, measure, and write the tables and the report; returns the metrics."""
+    """Locate every photo with every variant, measure, write tables and report; returns the metrics."""
     named = named_rows(rows, folder)
     _begin(out, _settings(locator), resume=resume, overwrite=overwrite)
     journal, memory = Journal(out / _QUERIES, named), PeakMemory()
-    answers = answer_all(named, ways_of(locator), journal=journal, stage="locating photos", progress=progress)
+    answers = answer_all(
+        named, variants_of(locator), journal=journal, stage="locating photos", progress=progress
+    )
     columns = columns_of(answers, named)
-    told = metrics(columns[headline(columns)], peak_rss_mb=memory.peak_mb(), exif_pose=locator.exif_pose)
-    told["comparison"] = compared(columns)
+    summary = metrics(columns[headline(columns)], peak_rss_mb=memory.peak_mb(), exif_pose=locator.exif_pose)
+    summary["comparison"] = compared(columns)
     if ablate:
-        told["ablation"] = run_ablation(
+        summary["ablation"] = run_ablation(
             columns, named, locator, out / _ABLATION, device=device, progress=progress
         )
-    _write_json(out / _METRICS, told)
-    content = _content(title, columns, told, locator, named)
+    _write_json(out / _METRICS, summary)
+    content = _content(title, columns, summary, locator, named)
     write_report(out / _REPORT, content, progress=progress)
-    return told
+    return summary
 
 
 def _begin(out: Path, settings: Mapping[str, Any], *, resume: bool, overwrite: bool) -> None:
@@ -74,7 +76,7 @@ def _begin(out: Path, settings: Mapping[str, Any], *, resume: bool, overwrite: b
         _clear(out)
     with output_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-        (out / _METRICS).unlink(missing_ok=True)  # so that it never speaks of other answers
+        (out / _METRICS).unlink(missing_ok=True)  # so that it never describes other answers
     _write_json(out / _SETTINGS, settings)
 
 
@@ -113,9 +115,9 @@ def _check_same(out: Path, found: Mapping[str, Any], settings: Mapping[str, Any]
 def _content(
     title: str,
     columns: Mapping[str, Any],
-    told: Mapping[str, Any],
+    summary: Mapping[str, Any],
     locator: Locator,
-    named: Mapping[str, ManifestRow],
+    named: Mapping[str, PhotoRecord],
 ) -> Content:
     bundle = locator.bundle
     card = BundleCard(
@@ -125,21 +127,21 @@ def _content(
         edges_m=[*map(float, bundle.bins.edges_m[:-1]), bundle.recipe.bins.max_m],
         facts=bundle_facts(bundle),
     )
-    shown = [record.photo for group in choose(columns[headline(columns)]).values() for record in group]
-    queries = {name: Query(path=named[name].photo, camera=_camera(locator, named[name])) for name in shown}
+    chosen = [record.photo for group in choose(columns[headline(columns)]).values() for record in group]
+    queries = {name: Query(path=named[name].photo, camera=_camera(locator, named[name])) for name in chosen}
     return Content(
         title=title or f"{len(named)} photos on {bundle.path.name}",
         columns=columns,
-        metrics=told,
+        metrics=summary,
         bundle=card,
         queries=queries,
         made=f" {__version__} on {datetime.now(UTC):%Y-%m-%d}",
-        ablation=told.get("ablation", ()),
+        ablation=summary.get("ablation", ()),
     )
 
 
-def _camera(locator: Locator, row: ManifestRow) -> Any:
-    """The camera the photo was placed with; None where that cannot be said."""
+def _camera(locator: Locator, row: PhotoRecord) -> Any:
+    """The camera the photo was located with; None where that cannot be said."""
     try:
         nominal: Bundle = locator.bundle
         return choose_camera(read_tags(row.photo), explicit=locator.camera, nominal=nominal.camera).camera

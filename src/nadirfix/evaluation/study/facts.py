@@ -14,21 +14,22 @@ __all__ = ["bundle_facts"]
 
 def bundle_facts(bundle: Bundle) -> list[tuple[str, str]]:
     """Map, camera, recipe, networks, references and hashes."""
-    said = bundle.manifest
+    manifest = bundle.manifest
     return [
         (
             "Bundle",
-            f"{bundle.path.name}, {_bytes(said)}, made by nadirfix {said['nadirfix']}, {_date(bundle)}",
+            f"{bundle.path.name}, {_bytes(manifest)},"
+            f" made by nadirfix {manifest['nadirfix']}, {_date(bundle)}",
         ),
         ("Map", _map(bundle)),
-        ("Map files", _files(said)),
+        ("Map files", _files(manifest)),
         ("Nominal camera", bundle.camera.spec),
         ("Recipe", f"{bundle.recipe.name}, seed {bundle.recipe.seed}"),
         ("Altitude", _altitude(bundle)),
-        ("Altitude network", _network(bundle.recipe.altitude_network, said["networks"]["altitude"])),
-        ("Place network", _network(bundle.recipe.place_network, said["networks"]["place"])),
+        ("Altitude network", _network(bundle.recipe.altitude_network, manifest["networks"]["altitude"])),
+        ("Place network", _network(bundle.recipe.place_network, manifest["networks"]["place"])),
         ("References", _references(bundle)),
-        ("Parts", "; ".join(f"{n} {p['sha256'][:12]}…" for n, p in sorted(said["parts"].items()))),
+        ("Parts", "; ".join(f"{n} {p['sha256'][:12]}…" for n, p in sorted(manifest["parts"].items()))),
     ]
 
 
@@ -39,8 +40,8 @@ def _map(bundle: Bundle) -> str:
     return f"{size}, EPSG:{bundle.epsg}"
 
 
-def _files(said: dict[str, Any]) -> str:
-    files = [file for source in said["source"] for file in source["files"]]
+def _files(manifest: dict[str, Any]) -> str:
+    files = [file for source in manifest["source"] for file in source["files"]]
     return "; ".join(f"{file['name']} (SHA-256 {file['sha256'][:16]}…)" for file in files)
 
 
@@ -51,11 +52,11 @@ def _altitude(bundle: Bundle) -> str:
     return f"{classes}; references as from {bundle.canonical.altitude_m:g} m"
 
 
-def _network(options: NetworkOptions, said: dict[str, Any]) -> str:
-    trained = said["training"]
+def _network(options: NetworkOptions, network: dict[str, Any]) -> str:
+    trained = network["training"]
     steps = f"{trained['steps']} training steps" if trained else "not trained on this map"
-    looks = f"{options.input}, {options.width_px} × {options.height_px} px"
-    return f"{options.encoder} on {looks}; start: {said['weights']['source']}; {steps}"
+    network_input = f"{options.input}, {options.width_px} × {options.height_px} px"
+    return f"{options.encoder} on {network_input}; start: {network['weights']['source']}; {steps}"
 
 
 def _references(bundle: Bundle) -> str:
@@ -71,5 +72,5 @@ def _date(bundle: Bundle) -> str:
     return f"put here on {datetime.fromtimestamp(placed_s, UTC):%Y-%m-%d}"
 
 
-def _bytes(said: dict[str, Any]) -> str:
-    return f"{sum(part['bytes'] for part in said['parts'].values()) / 1e6:.1f} MB"
+def _bytes(manifest: dict[str, Any]) -> str:
+    return f"{sum(part['bytes'] for part in manifest['parts'].values()) / 1e6:.1f} MB"

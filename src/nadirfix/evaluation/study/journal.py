@@ -1,4 +1,4 @@
-"""queries.csv: one line per photo, written as soon as it is placed, so that nothing is done twice."""
+"""queries.csv: one line per photo, written as soon as it is located, so that nothing is done twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nadirfix.evaluation.metrics import (
 )
 from nadirfix.evaluation.study.answers import Answers, answer_from_plain, plain_from_answer
 from nadirfix.files import atomic_file, output_errors
-from nadirfix.photo_list import ManifestRow
+from nadirfix.photo_list import PhotoRecord
 from nadirfix.report.content import headline
 
 __all__ = ["Journal"]
@@ -34,7 +34,7 @@ _COLUMNS = ("photo", "status", *_TRUTH, "true_heading_deg", *_FOUND, *_OFF, "cod
 class Journal:
     """A table that grows by one line per photo and can be read back after any interruption."""
 
-    def __init__(self, path: Path, rows: Mapping[str, ManifestRow]) -> None:
+    def __init__(self, path: Path, rows: Mapping[str, PhotoRecord]) -> None:
         self._path, self._rows = path, rows
 
     def begin(self) -> dict[str, Answers]:
@@ -64,27 +64,27 @@ class Journal:
         return known
 
     def _parsed(self, line: Mapping[str, str | None]) -> Answers | None:
-        """One line's answers; None when it was cut short, or is about a photo nobody asks for now."""
+        """One line's answers; None when it was cut short, or about a photo not in this test set."""
         name = line["photo"] or ""
         row = self._rows.get(name)
         if row is None:
             return None
         try:
             plain = json.loads(line["answers"] or "")
-            answers = {way: answer_from_plain(p, name, row) for way, p in plain.items()}
+            answers = {variant: answer_from_plain(p, name, row) for variant, p in plain.items()}
         except (ValueError, KeyError, TypeError):
             return None
         return None if any(map(_ours, answers.values())) else answers
 
 
 def _ours(record: QueryRecord) -> bool:
-    """Whether a fault of our own was in the way: then the photo is worth asking about again."""
+    """Whether a fault of our own was in the way: then the photo is worth locating again."""
     return record.error is not None and record.error["code"] == "internal.error"
 
 
 def _cells(name: str, answers: Answers) -> dict[str, Any]:
     record = answers[headline(answers)]
-    plain = {way: plain_from_answer(answer) for way, answer in answers.items()}
+    plain = {variant: plain_from_answer(answer) for variant, answer in answers.items()}
     return {
         "photo": name,
         "status": record.status,
@@ -97,8 +97,8 @@ def _cells(name: str, answers: Answers) -> dict[str, Any]:
 
 
 def _truth(record: QueryRecord) -> dict[str, Any]:
-    place, (lon_deg, lat_deg) = record.truth, record.truth.lonlat
-    values = (lon_deg, lat_deg, place.east_m, place.north_m, place.epsg, record.altitude_m)
+    position, (lon_deg, lat_deg) = record.truth, record.truth.lonlat
+    values = (lon_deg, lat_deg, position.east_m, position.north_m, position.epsg, record.altitude_m)
     return {**dict(zip(_TRUTH, values, strict=True)), "true_heading_deg": record.heading_deg}
 
 
@@ -107,9 +107,9 @@ def _found(record: QueryRecord) -> dict[str, Any]:
     fix = record.fix
     if fix is None:
         return {}
-    place = fix.position.to(record.truth.epsg) if fix.position else None
-    lon_deg, lat_deg = place.lonlat if place else (None, None)
-    east_m, north_m = (place.east_m, place.north_m) if place else (None, None)
+    position = fix.position.to(record.truth.epsg) if fix.position else None
+    lon_deg, lat_deg = position.lonlat if position else (None, None)
+    east_m, north_m = (position.east_m, position.north_m) if position else (None, None)
     rest = (fix.altitude_m, fix.heading_deg, fix.confidence, fix.radius95_m)
     return dict(zip(_FOUND, (lon_deg, lat_deg, east_m, north_m, *rest), strict=True))
 

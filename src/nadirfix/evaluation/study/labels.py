@@ -1,4 +1,4 @@
-"""Labels held against the map: how far off they are, region by region, and corrected ones."""
+"""Labels verified against the map: how far off they are, region by region, and corrected ones (ADR 25)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
 from nadirfix.errors import BundleError, InputError
 from nadirfix.files import Progress, quiet
-from nadirfix.online.photo import Shot, estimate_height, read_shot
+from nadirfix.online.altitude import estimate_altitude
+from nadirfix.online.photo import DecodedPhoto, read_photo
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.verify import LabelOptions, VerifyOptions
-from nadirfix.photo_list import ManifestRow
+from nadirfix.options.voting import VoteOptions
+from nadirfix.photo_list import PhotoRecord
 from nadirfix.types import Hypothesis, Point, View
 from nadirfix.verify.calibration import centre_covariance_m2
 from nadirfix.verify.features import Detector
-from nadirfix.verify.registration import Comparison, Sighting
-from nadirfix.verify.search import Wave, decide
+from nadirfix.verify.registration import MatchResult, Registration
+from nadirfix.verify.search import HypothesisStage, verify_hypotheses
 
 __all__ = ["CheckedLabel", "check_labels", "regions_of", "summary_of"]
 
@@ -31,7 +33,7 @@ __all__ = ["CheckedLabel", "check_labels", "regions_of", "summary_of"]
 class CheckedLabel:
     """A photo's label, and where the map has the photo; or why that cannot be said."""
 
-    row: ManifestRow
+    row: PhotoRecord
     found: View | None = None
     sigma_m: float | None = None  # deviation of the place found, along each axis
     inliers: int = 0
@@ -53,7 +55,7 @@ class CheckedLabel:
         except InputError:
             return None
 
-    def corrected(self) -> ManifestRow:
+    def corrected(self) -> PhotoRecord:
         """The row with the place found, in the label's own zone; with its label where there is none."""
         if self.found is None:
             return self.row
@@ -61,17 +63,17 @@ class CheckedLabel:
 
 
 def check_labels(
-    rows: Sequence[ManifestRow],
+    rows: Sequence[PhotoRecord],
     bundle: Bundle,
     *,
     camera: Camera | None = None,
     options: LabelOptions,
     progress: Progress = quiet,
 ) -> list[CheckedLabel]:
-    """Every label held against the map around it; a photo that cannot be read keeps its label."""
-    detector = bundle.matcher(replace(options.verification.features, points=options.points))
-    if detector is None:
+    """Every label verified against the map around it; a photo that cannot be read keeps its label."""
+    if bundle.matcher_name is None:
         raise _no_matcher(bundle)
+    detector = bundle.keypoint_detector(replace(options.verification.features, keypoints=options.keypoints))
     checked: list[CheckedLabel] = []
     for row in rows:
         progress("checking labels", len(checked), len(rows))
@@ -81,67 +83,74 @@ def check_labels(
 
 
 def _checked(
-    row: ManifestRow, bundle: Bundle, camera: Camera | None, detector: Detector, options: LabelOptions
+    row: PhotoRecord, bundle: Bundle, camera: Camera | None, detector: Detector, options: LabelOptions
 ) -> CheckedLabel:
     try:
-        shot = read_shot(row.photo, camera, bundle, LocateOptions())
-        views, asked = _views(row, shot, bundle, options)
+        photo = read_photo(row.photo, camera, bundle, LocateOptions())
+        views, verification = _views(row, photo, bundle, options)
     except InputError as error:
         return CheckedLabel(row=row, why=str(error), unreadable=True)
     ground = bundle.texture
-    compare = Comparison(shot.pixels, shot.camera, texture=ground, detector=detector, options=asked)
-    verdict = decide([Wave([Hypothesis(view, 0.0) for view in views])], compare, asked)
-    seen = verdict.confirmed
-    if seen is None:
+    registration = Registration(
+        photo.pixels, photo.camera, texture=ground, detector=detector, options=verification.match
+    )
+    verdict = verify_hypotheses(
+        [HypothesisStage([Hypothesis(view, 0.0) for view in views])], registration, verification
+    )
+    confirmed = verdict.confirmed
+    if confirmed is None:
         return CheckedLabel(row=row, why=verdict.reason or "")
-    return CheckedLabel(row=row, found=seen.view, inliers=seen.inliers, sigma_m=_sigma_m(seen, asked))
+    return CheckedLabel(
+        row=row, found=confirmed.view, inliers=confirmed.inliers, sigma_m=_sigma_m(confirmed, verification)
+    )
 
 
 def _views(
-    row: ManifestRow, shot: Shot, bundle: Bundle, options: LabelOptions
+    row: PhotoRecord, photo: DecodedPhoto, bundle: Bundle, options: LabelOptions
 ) -> tuple[Iterator[View], VerifyOptions]:
-    """Views to look at, those the label speaks for first; and how far around each the map is looked at.
+    """Views to verify, those nearest the label first; and how far around each one the map is searched.
 
-    One look reaches half a photo's width: beyond that the photo's own ground would be the lesser part of it.
+    One match reaches half a photo's width: beyond that the photo's own ground would be the lesser part of it.
     """
-    altitudes = _altitudes_m(row, shot, bundle, options)
-    wide_m = min(shot.camera.footprint_m(altitude)[0] for altitude in altitudes)
-    look_m = min(options.reach_m, wide_m / 2)
-    places = list(_around(row.point.to(bundle.epsg), options.reach_m, look_m))
+    altitudes = _altitudes_m(row, photo, bundle, options)
+    wide_m = min(photo.camera.footprint_m(altitude)[0] for altitude in altitudes)
+    match_reach_m = min(options.reach_m, wide_m / 2)
+    points = list(_around(row.point.to(bundle.epsg), options.reach_m, match_reach_m))
     first, *others = headings = _headings_deg(row, options)
-    told = row.heading_deg is not None
-    tries = [(place, first) for place in places] if told else []
-    tries += [(place, h) for place in places for h in (others if told else headings)]
-    views = (View(place, a, h) for place, h in tries for a in altitudes)
-    return views, replace(options.verification, reach_m=look_m)
+    known = row.heading_deg is not None
+    tries = [(point, first) for point in points] if known else []
+    tries += [(point, h) for point in points for h in (others if known else headings)]
+    views = (View(point, a, h) for point, h in tries for a in altitudes)
+    match = replace(options.verification.match, reach_m=match_reach_m)
+    return views, replace(options.verification, match=match)
 
 
-def _altitudes_m(row: ManifestRow, shot: Shot, bundle: Bundle, options: LabelOptions) -> list[float]:
-    """The label's altitude; the few the picture speaks for where it has none."""
+def _altitudes_m(row: PhotoRecord, photo: DecodedPhoto, bundle: Bundle, options: LabelOptions) -> list[float]:
+    """The label's altitude; the few most likely from the picture where it has none."""
     if row.altitude_m is not None:
         return [row.altitude_m]
-    estimate = estimate_height(shot, bundle).estimate
-    few = replace(options.verification.votes, scales=options.altitudes)
+    estimate = estimate_altitude(photo, bundle).estimate
+    few = VoteOptions(max_altitudes=options.altitudes)
     return [level.altitude_m for level in likely_altitudes(estimate, [], few)]
 
 
-def _headings_deg(row: ManifestRow, options: LabelOptions) -> list[float]:
+def _headings_deg(row: PhotoRecord, options: LabelOptions) -> list[float]:
     """The label's heading first, then all round: what a data set calls heading is often something else."""
     first = row.heading_deg or 0.0
     steps = sorted(range(options.headings), key=lambda k: min(k, options.headings - k))
     return [(first + 360.0 * k / options.headings) % 360 for k in steps]
 
 
-def _around(label: Point, reach_m: float, look_m: float) -> Iterator[Point]:
-    """Places whose looks together cover the reach around a label, the nearest first."""
-    side = math.ceil(max(reach_m - look_m, 0.0) / (2 * look_m) - 1e-9)
+def _around(label: Point, reach_m: float, match_reach_m: float) -> Iterator[Point]:
+    """Points whose matches together cover the reach around a label, the nearest first."""
+    side = math.ceil(max(reach_m - match_reach_m, 0.0) / (2 * match_reach_m) - 1e-9)
     steps = [(i, k) for i in range(-side, side + 1) for k in range(-side, side + 1)]
     for i, k in sorted(steps, key=lambda s: s[0] ** 2 + s[1] ** 2):
-        yield label.moved(2 * look_m * i, 2 * look_m * k)
+        yield label.moved(2 * match_reach_m * i, 2 * match_reach_m * k)
 
 
-def _sigma_m(seen: Sighting, asked: VerifyOptions) -> float:
-    return math.sqrt(float(np.trace(centre_covariance_m2(seen, asked))) / 2)
+def _sigma_m(confirmed: MatchResult, verification: VerifyOptions) -> float:
+    return math.sqrt(float(np.trace(centre_covariance_m2(confirmed, verification))) / 2)
 
 
 def regions_of(checked: Sequence[CheckedLabel], *, epsg: int, region_m: float) -> list[dict[str, Any]]:
@@ -183,20 +192,20 @@ def _offsets(checked: Sequence[CheckedLabel]) -> dict[str, Any]:
         return counts | dict.fromkeys(("east_m", "north_m", "offset_m", "residual_m", "residual_p90_m"))
     middle = np.median(known, axis=0)
     rest = np.hypot(*(known - middle).T)
-    told = {
+    offsets = {
         "east_m": middle[0],
         "north_m": middle[1],
         "offset_m": np.median(np.hypot(*known.T)),
         "residual_m": np.median(rest),
         "residual_p90_m": np.percentile(rest, 90),
     }
-    return counts | {name: round(float(value), 3) for name, value in told.items()}
+    return counts | {name: round(float(value), 3) for name, value in offsets.items()}
 
 
 def _no_matcher(bundle: Bundle) -> BundleError:
     return BundleError(
         "bundle.no_matcher",
-        "the bundle carries nothing to hold photos against its map with",
+        "the bundle carries no matcher to verify photos against its map with",
         seen=f"{bundle.path}: no matcher",
         do="build it with pip install 'nadirfix[train,verify]', or with matcher = \"sift\" in the recipe",
     )

@@ -62,8 +62,8 @@ def _resampled(texture: Texture, size: tuple[int, int]) -> Iterator[Strip]:
         rows = min(_STRIP_PX, height - top)
         middle = Point(west + width / 2 * gsd_m, north - (top + rows / 2) * gsd_m, texture.epsg)
         camera = Camera(width, rows, 1000.0, 1000.0)
-        seen = texture.render(View(middle, camera.altitude_m(gsd_m)), camera)
-        yield top, seen.pixels, seen.valid
+        rendered = texture.render(View(middle, camera.altitude_m(gsd_m)), camera)
+        yield top, rendered.pixels, rendered.valid
 
 
 def _write(

@@ -13,7 +13,7 @@ from nadirfix.errors import OutputError
 from nadirfix.evaluation.study.labels import CheckedLabel, check_labels, summary_of
 from nadirfix.files import Progress, atomic_dir, check_target, quiet
 from nadirfix.options.verify import LabelOptions
-from nadirfix.photo_list import ManifestRow, write_manifest
+from nadirfix.photo_list import PhotoRecord, write_photo_list
 from nadirfix.report.labels import labels_picture
 
 __all__ = ["run_relabel"]
@@ -22,7 +22,7 @@ _MANIFEST, _MEASURED, _PICTURE = "manifest.csv", "labels.json", "labels.png"
 
 
 def run_relabel(
-    rows: Sequence[ManifestRow],
+    rows: Sequence[PhotoRecord],
     bundle: Bundle,
     out: Path,
     *,
@@ -33,20 +33,20 @@ def run_relabel(
     progress: Progress = quiet,
 ) -> dict[str, Any]:
     """Check every label and write the folder; the photos and their own list are only read."""
-    _check_apart(out, [source, *(row.photo for row in rows)])
+    _check_separate(out, [source, *(row.photo for row in rows)])
     check_target(out, overwrite=overwrite and (out / _MEASURED).is_file())
     checked = check_labels(rows, bundle, camera=camera, options=options, progress=progress)
-    told = summary_of(checked, epsg=bundle.epsg, options=options)
+    summary = summary_of(checked, epsg=bundle.epsg, options=options)
     with atomic_dir(out, overwrite=overwrite) as folder:
         corrected = [one.corrected() for one in checked]
-        write_manifest(folder / _MANIFEST, corrected, more=[_more(one) for one in checked])
-        text = json.dumps(told, indent=1, allow_nan=False)
+        write_photo_list(folder / _MANIFEST, corrected, more=[_more(one) for one in checked])
+        text = json.dumps(summary, indent=1, allow_nan=False)
         (folder / _MEASURED).write_text(text + "\n", encoding="utf-8")
-        _write_picture(folder / _PICTURE, bundle, checked, told)
-    return told
+        _write_picture(folder / _PICTURE, bundle, checked, summary)
+    return summary
 
 
-def _check_apart(out: Path, inputs: Sequence[Path]) -> None:
+def _check_separate(out: Path, inputs: Sequence[Path]) -> None:
     """Refuse a folder that what is read lies in: replacing it would take the photos with it."""
     folder = out.resolve()
     held = next((path for path in inputs if path.resolve().is_relative_to(folder)), None)
@@ -79,18 +79,20 @@ def _more(one: CheckedLabel) -> Mapping[str, str]:
 
 
 def _write_picture(
-    path: Path, bundle: Bundle, checked: Sequence[CheckedLabel], told: Mapping[str, Any]
+    path: Path, bundle: Bundle, checked: Sequence[CheckedLabel], summary: Mapping[str, Any]
 ) -> None:
     from PIL import Image
 
     labels = [(one.label_in(bundle.epsg), one.offset_m) for one in checked]
     moves = [(label, off_m) for label, off_m in labels if label is not None]
-    Image.fromarray(labels_picture(bundle.texture, moves, _lines(told))).save(path, format="PNG")
+    Image.fromarray(labels_picture(bundle.texture, moves, _lines(summary))).save(path, format="PNG")
 
 
-def _lines(told: Mapping[str, Any]) -> list[str]:
-    counted = f"{told['matched']} of {told['photos']} photos found on the map; dots: the others, labels kept"
-    if told["east_m"] is None:
+def _lines(summary: Mapping[str, Any]) -> list[str]:
+    counted = (
+        f"{summary['matched']} of {summary['photos']} photos found on the map; dots: the others, labels kept"
+    )
+    if summary["east_m"] is None:
         return [counted]
-    off = f"median {told['east_m']:+.1f} m east, {told['north_m']:+.1f} m north"
-    return [counted, f"{off}; single labels {told['residual_m']:.1f} m around that in the median"]
+    off = f"median {summary['east_m']:+.1f} m east, {summary['north_m']:+.1f} m north"
+    return [counted, f"{off}; single labels {summary['residual_m']:.1f} m around that in the median"]

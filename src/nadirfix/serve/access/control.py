@@ -1,4 +1,4 @@
-"""Who may come in: the right name, the right origin, the right token."""
+"""Which requests are allowed: by host name, origin and token (ADR 19)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 
 from nadirfix.errors import ServiceError
-from nadirfix.serve.errors import answer, explained
+from nadirfix.serve.errors import client_error, error_response
 from nadirfix.serve.options import is_this_machine
 
 if TYPE_CHECKING:
@@ -17,47 +17,47 @@ if TYPE_CHECKING:
 
     from nadirfix.serve.options import ServeOptions
 
-__all__ = ["Door"]
+__all__ = ["AccessControl"]
 
-#: What a token guards; the page itself holds nothing worth guarding.
-_GUARDED = ("/v1/", "/metrics")
+#: What a token protects; the page itself holds nothing that needs it.
+_PROTECTED = ("/v1/", "/metrics")
 
 
-class Door:
-    """Turns away requests that may not come in, before anything of them is read."""
+class AccessControl:
+    """Refuses requests that are not allowed, before anything of their body is read."""
 
     def __init__(self, app: ASGIApp, *, options: ServeOptions) -> None:
         self._app, self._options = app, options
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let one request in, or tell why not."""
+        """Pass one request on, or say why it is refused."""
         refusal = self._refusal(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
         if refusal is None:
             await self._app(scope, receive, send)
         else:
-            shown = explained(refusal, scope["nadirfix.request_id"])
-            await answer(shown)(scope, receive, send)
+            visible = client_error(refusal, scope["nadirfix.request_id"])
+            await error_response(visible)(scope, receive, send)
 
     def _refusal(self, path: str, headers: Headers) -> ServiceError | None:
         if self._options.token is None and not _names_this_machine(headers.get("host", "")):
             return _wrong_host(headers.get("host", ""))
         origin = headers.get("origin")
-        if origin is not None and not self._welcome(origin, headers.get("host", "")):
+        if origin is not None and not self._is_allowed(origin, headers.get("host", "")):
             return _wrong_origin(origin)
-        if self._options.token is not None and path.startswith(_GUARDED):
+        if self._options.token is not None and path.startswith(_PROTECTED):
             return self._token_refusal(headers)
         return None
 
-    def _welcome(self, origin: str, host: str) -> bool:
-        """Our own page, or one that was named; the scheme is that of whatever stands in front of us."""
+    def _is_allowed(self, origin: str, host: str) -> bool:
+        """Our own page, or a listed origin; the scheme is not compared, as a proxy may add HTTPS."""
         return origin in self._options.allow_origins or (_host_of(origin) == host.lower() != "")
 
     def _token_refusal(self, headers: Headers) -> ServiceError | None:
-        """Compare in constant time: how long it takes must not tell how much was right."""
+        """Compare in constant time: how long it takes must not reveal how much of the token was right."""
         kind, _, token = headers.get("authorization", "").partition(" ")
         expected = (self._options.token or "").encode()
-        right = hmac.compare_digest(token.strip().encode(), expected)
-        if right and kind.lower() == "bearer":
+        matches = hmac.compare_digest(token.strip().encode(), expected)
+        if matches and kind.lower() == "bearer":
             return None
         return ServiceError(
             "service.token",
@@ -68,7 +68,7 @@ class Door:
 
 
 def _names_this_machine(host: str) -> bool:
-    """Whether the name the client used is this machine's own: others may be made to point here."""
+    """Whether the client used this machine's own name: others may be made to point here (DNS rebinding)."""
     try:
         return is_this_machine(urlsplit(f"//{host}").hostname or "")
     except ValueError:

@@ -1,4 +1,7 @@
-"""Who is let in, and when the others shall come again: a place is given only where it can be kept to."""
+"""Admission control: a photo is accepted only if it can be answered in time; others are told when to retry.
+
+Decided in ADR 26.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from itertools import count
 from typing import Protocol
 
 from nadirfix.errors import ServiceError
-from nadirfix.serve.options import Pace
-from nadirfix.serve.queue.service_time import Reckoning, ServiceTimes
+from nadirfix.serve.options import QueueOptions
+from nadirfix.serve.queue.service_time import ServiceTimeEstimate, ServiceTimes
 
-__all__ = ["AtWork", "Busy", "Gate", "Seat"]
+__all__ = ["AdmissionControl", "Busy", "Reservation", "WorkerPool"]
 
 
 class Busy(ServiceError):  # noqa: N818 (the queue is full, nothing is broken)
@@ -27,29 +30,29 @@ class Busy(ServiceError):  # noqa: N818 (the queue is full, nothing is broken)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seat:
-    """A place in the queue for work that is still on its way; its turn comes in the order of seats."""
+class Reservation:
+    """A place in the queue for a photo that is still being uploaded; it keeps its turn."""
 
     turn: int
     until_s: float
 
 
-class AtWork(Protocol):
-    """Those whom work is handed on to."""
+class WorkerPool(Protocol):
+    """The workers that jobs are handed to."""
 
     @property
     def count(self) -> int:
-        """Pieces of work handed on and neither finished nor stuck."""
+        """Jobs handed over that are neither finished nor stuck."""
         ...
 
     @property
-    def able(self) -> int:
-        """How many pieces can be at work at once."""
+    def usable(self) -> int:
+        """How many jobs can run at the same time."""
         ...
 
 
-class Gate:
-    """Lets work in as long as the last who came is answered within the usual time of a full queue.
+class AdmissionControl:
+    """Accepts jobs as long as the last one is answered within the mean service time of a full queue.
 
     ``clock`` is for tests.
     """
@@ -58,84 +61,84 @@ class Gate:
         self,
         *,
         capacity: int,
-        pace: Pace,
+        options: QueueOptions,
         times: ServiceTimes,
-        workers: AtWork,
-        what: str,
+        workers: WorkerPool,
+        noun: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._capacity, self._pace, self._what = capacity, pace, what
+        self._capacity, self._options, self._noun = capacity, options, noun
         self._times, self._workers, self._clock = times, workers, clock
-        self._seats: set[Seat] = set()
+        self._reservations: set[Reservation] = set()
         self._turns = count()
-        self._promised_s = 0.0
+        self._next_retry_s = 0.0
 
     @property
-    def reckoning(self) -> Reckoning:
-        """How long one piece of work takes, and how far that varies."""
-        return self._times.reckoning
+    def estimate(self) -> ServiceTimeEstimate:
+        """How long one job takes, and how far that varies."""
+        return self._times.estimate
 
     @property
-    def taken(self) -> int:
-        """Pieces of work let in and neither finished nor stuck, those on their way to a seat included."""
+    def pending(self) -> int:
+        """Jobs accepted that are neither finished nor stuck, reservations included."""
         now_s = self._clock()
-        return self._workers.count + sum(seat.until_s > now_s for seat in self._seats)
+        return self._workers.count + sum(reservation.until_s > now_s for reservation in self._reservations)
 
     @property
-    def places(self) -> int:
-        """How many may be in the house now: fewer than fit in, the more their times vary."""
-        return self.reckoning.places(self._capacity, self._pace.deviations, workers=self._able)
+    def limit(self) -> int:
+        """How many jobs may be pending now: fewer than the capacity, the more service times vary."""
+        return self.estimate.admissible(self._capacity, self._options.deviations, workers=self._usable)
 
     @property
     def expected_s(self) -> float:
-        """How long whoever is let in now waits for an answer, usually."""
-        rounds = 1 + max(0, self.taken + 1 - self._able) / self._able
-        return rounds * self.reckoning.usual_s
+        """How long a job accepted now usually waits for its answer."""
+        rounds = 1 + max(0, self.pending + 1 - self._usable) / self._usable
+        return rounds * self.estimate.mean_s
 
     @property
     def interval_s(self) -> float:
-        """The usual time from one answer to the next while all are at work: how soon places become free."""
-        return self.reckoning.usual_s / self._able
+        """The mean time from one answer to the next while all workers are busy."""
+        return self.estimate.mean_s / self._usable
 
     @property
     def bound_s(self) -> float:
-        """Within this whoever is let in is answered, but for one in a hundred."""
+        """An accepted job is answered within this time in 99 of 100 cases."""
         return self._capacity * self.interval_s
 
-    def enter(self) -> Seat:
-        """A place that is kept for a while; a refusal where nobody could keep to it."""
+    def reserve(self) -> Reservation:
+        """A place that is kept for a while; an error where no answer in time could be promised."""
         self._refuse_if_full()
-        seat = Seat(next(self._turns), self._clock() + self._pace.seat_s)
-        self._seats.add(seat)
-        return seat
+        reservation = Reservation(next(self._turns), self._clock() + self._options.reservation_s)
+        self._reservations.add(reservation)
+        return reservation
 
-    def leave(self, seat: Seat) -> None:
-        """The place is not needed any more, or has been handed on."""
-        self._seats.discard(seat)
+    def release(self, reservation: Reservation) -> None:
+        """The place is no longer needed, or its job has been handed over."""
+        self._reservations.discard(reservation)
 
-    def turn(self, seat: Seat | None, *, reserved: bool) -> int:
-        """Whose turn it is to be: that of the seat, or, where none is held any more, after all others."""
-        held = seat is not None and seat.until_s > self._clock()
-        if seat is not None:
-            self.leave(seat)
-            if held:
-                return seat.turn
-        if not reserved:
+    def turn(self, reservation: Reservation | None, *, admitted: bool) -> int:
+        """The turn of the reservation; without one, or after it has expired, behind everybody else."""
+        is_valid = reservation is not None and reservation.until_s > self._clock()
+        if reservation is not None:
+            self.release(reservation)
+            if is_valid:
+                return reservation.turn
+        if not admitted:
             self._refuse_if_full()
         return next(self._turns)
 
     @property
-    def _able(self) -> int:
-        """Where all are stuck it is reckoned as if one were not: something must be told."""
-        return max(1, self._workers.able)
+    def _usable(self) -> int:
+        """Where all workers are stuck, estimates are made as if one were not: some number is needed."""
+        return max(1, self._workers.usable)
 
     def _refuse_if_full(self) -> None:
-        """Tell those who come too early to come back one after another, as places become free."""
-        taken, interval_s = self.taken, self.interval_s
-        if taken < self.places:
+        """Retry times are spread out, so that refused clients return one by one, as places become free."""
+        pending, interval_s = self.pending, self.interval_s
+        if pending < self.limit:
             return
         now_s = self._clock()
-        latest_s = now_s + self._pace.longest_queues * self._capacity * interval_s
-        self._promised_s = min(max(self._promised_s, now_s) + interval_s, latest_s)
-        wait_s = max(1, math.ceil(min(self._promised_s - now_s, self._pace.longest_wait_s)))
-        raise Busy("the queue is full", seen=f"{taken} {self._what}s in it", retry_after_s=wait_s)
+        latest_s = now_s + self._options.max_retry_queues * self._capacity * interval_s
+        self._next_retry_s = min(max(self._next_retry_s, now_s) + interval_s, latest_s)
+        wait_s = max(1, math.ceil(min(self._next_retry_s - now_s, self._options.max_retry_s)))
+        raise Busy("the queue is full", seen=f"{pending} {self._noun}s in it", retry_after_s=wait_s)

@@ -1,4 +1,4 @@
-"""Few workers and a short queue before them: what does not fit is refused, and told when to come again."""
+"""A short queue before a few workers: what does not fit is refused and told when to come again (ADR 18)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import asyncio
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nadirfix.errors import ServiceError
-from nadirfix.serve.options import Pace
-from nadirfix.serve.queue.admission import Busy, Gate, Seat
+from nadirfix.serve.options import QueueOptions
+from nadirfix.serve.queue.admission import AdmissionControl, Busy, Reservation
 from nadirfix.serve.queue.service_time import ServiceTimes
 from nadirfix.serve.queue.workers import Workers
 
-__all__ = ["Busy", "ClientGone", "Desk", "Seat"]
+__all__ = ["Busy", "ClientGone", "Reservation", "WorkQueue"]
 
-Answer = TypeVar("Answer")
-
-
-class ClientGone(Exception):  # noqa: N818 (nothing is wrong: nobody listens any more)
-    """The client has hung up; nobody is there to be told anything."""
+Result = TypeVar("Result")
 
 
-class Desk:
-    """Takes work until its queue is full, and does it in threads of its own, so many pieces at once.
+class ClientGone(Exception):  # noqa: N818 (nothing is wrong: nobody waits for the answer)
+    """The client has disconnected; there is nobody to answer."""
+
+
+class WorkQueue:
+    """Accepts jobs until the queue is full, and runs them in threads of its own, several at once.
 
     Everything but ``stop`` is called from the event loop, so nothing here needs a lock.
     """
@@ -35,91 +35,93 @@ class Desk:
         capacity: int,
         workers: int = 1,
         stuck_s: float = math.inf,
-        what: str = "photo",
-        pace: Pace | None = None,
+        noun: str = "photo",
+        options: QueueOptions | None = None,
     ) -> None:
-        pace = pace or Pace()
-        times = ServiceTimes(pace)
-        self._workers, self._what = Workers(times, threads=workers, stuck_s=stuck_s), what
-        self._gate = Gate(capacity=capacity, pace=pace, times=times, workers=self._workers, what=what)
+        options = options or QueueOptions()
+        times = ServiceTimes(options)
+        self._workers, self._noun = Workers(times, threads=workers, stuck_s=stuck_s), noun
+        self._admission = AdmissionControl(
+            capacity=capacity, options=options, times=times, workers=self._workers, noun=noun
+        )
         self._stopped = False
 
     @property
-    def gate(self) -> Gate:
-        """Who is let in: how many there are, how many may be, and how long they wait."""
-        return self._gate
+    def admission(self) -> AdmissionControl:
+        """What decides which jobs are accepted, and knows how long they wait."""
+        return self._admission
 
     @property
-    def taken(self) -> int:
-        """Pieces of work taken and neither finished nor stuck, those on their way to a seat included."""
-        return self._gate.taken
+    def pending(self) -> int:
+        """Jobs accepted that are neither finished nor stuck, reservations included."""
+        return self._admission.pending
 
     @property
     def stuck(self) -> int:
-        """Pieces of work that have been at it for longer than any should."""
+        """Jobs that have been running for longer than any should."""
         return self._workers.stuck
 
     @property
-    def able(self) -> int:
-        """How many pieces can be at work at once; 0 where all are stuck."""
-        return self._workers.able
+    def usable(self) -> int:
+        """How many jobs can run at the same time; 0 where all workers are stuck."""
+        return self._workers.usable
 
     @property
-    def idles(self) -> bool:
-        """Whether a worker has nothing to do, and nobody is on the way to it."""
-        return self.taken < self.able
+    def has_idle_worker(self) -> bool:
+        """Whether a worker has nothing to do, and no job is on its way to it."""
+        return self.pending < self.usable
 
     @contextmanager
-    def seat(self) -> Iterator[Seat]:
-        """A place for a photo before it is sent, or a refusal that costs nobody anything.
+    def reserve(self) -> Iterator[Reservation]:
+        """A place for a photo before it is uploaded, or a refusal that costs neither side anything.
 
-        It is kept for a while: whoever sends more slowly must find another when all is there.
+        It is kept for a while: a slower upload needs another place when it is complete.
         """
-        seat = self._gate.enter()
+        reservation = self._admission.reserve()
         try:
-            yield seat
+            yield reservation
         finally:
-            self._gate.leave(seat)
+            self._admission.release(reservation)
 
-    async def ask(
+    async def submit(
         self,
-        work: Callable[[], Answer],
+        work: Callable[[], Result],
         *,
-        patience_s: float,
-        gone: asyncio.Task[None] | None = None,
-        seat: Seat | None = None,
-        reserved: bool = False,
-    ) -> Answer:
-        """The answer, unless it takes too long or ``gone`` tells that nobody waits for it any more.
+        timeout_s: float,
+        disconnected: asyncio.Task[None] | None = None,
+        reservation: Reservation | None = None,
+        admitted: bool = False,
+    ) -> Result:
+        """The result, unless it takes too long or the client has ``disconnected``.
 
-        Reserved work has its place already: whoever brings it makes sure that there is little of it.
+        ``admitted`` jobs pass a full queue: the caller makes sure that there are few of them.
         """
-        turn = self._gate.turn(seat, reserved=reserved)
+        turn = self._admission.turn(reservation, admitted=admitted)
         if self._stopped:
             raise _stopping()
         future = self._workers.put(work, turn=turn)
-        answer = asyncio.wrap_future(future)
-        both: set[asyncio.Future[Answer] | asyncio.Task[None]] = {answer} if gone is None else {answer, gone}
+        result = asyncio.wrap_future(future)
+        events: list[asyncio.Future[Any]] = [result] if disconnected is None else [result, disconnected]
         try:
-            await asyncio.wait(both, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
-            if answer.done():
-                return answer.result()
-            raise _too_late(self._what, patience_s) if gone is None or not gone.done() else ClientGone
+            await asyncio.wait(events, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            if result.done():
+                return result.result()
+            raise ClientGone if disconnected and disconnected.done() else _timeout(self._noun, timeout_s)
         finally:
             self._workers.drop(future)
-            answer.cancel()
+            result.cancel()
 
     def stop(self, within_s: float) -> bool:
-        """Take nothing new and finish what was taken; False where something is stuck."""
+        """Accept nothing new and finish what was accepted; False where something is stuck."""
         self._stopped = True
         return self._workers.stop(within_s)
 
 
-def _too_late(what: str, patience_s: float) -> ServiceError:
+def _timeout(noun: str, timeout_s: float) -> ServiceError:
     return ServiceError(
         "service.timeout",
-        f"the {what} was not ready in time",
-        seen=f"no answer within {patience_s:g} s",
+        f"the {noun} was not ready in time",
+        seen=f"no answer within {timeout_s:g} s",
         do="ask again when the service is less busy",
     )
 

@@ -1,4 +1,7 @@
-"""A few threads that do work in its order; what is stuck in one holds up neither the others nor the end."""
+"""A few worker threads that run jobs in order; a stuck job blocks neither the others nor shutting down.
+
+Decided in ADR 34.
+"""
 
 from __future__ import annotations
 
@@ -13,64 +16,64 @@ from nadirfix.serve.queue.service_time import ServiceTimes
 
 __all__ = ["Workers"]
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-class _Piece(NamedTuple):
+class _Job(NamedTuple):
     turn: int
     future: Future[Any]
     work: Callable[[], Any]
 
 
 class Workers:
-    """Do what they are given, whose turn is earliest first; so many pieces are at work at once.
+    """Runs jobs, earliest turn first, at most ``threads`` of them at the same time.
 
-    Python's own pool waits for its threads when the program ends, and keeps what was cancelled until its turn
-    comes, photo and all. This one forgets it at once, and its threads may be left behind. A piece that takes
+    Python's own pool waits for its threads when the program ends, and keeps a cancelled job until its turn
+    comes, photo included. This one forgets it at once, and its threads may be left behind. A job that takes
     longer than ``stuck_s`` cannot be stopped: its thread does not count any more until it is done.
     """
 
     def __init__(self, times: ServiceTimes, *, threads: int, stuck_s: float) -> None:
-        self._times, self._most, self._stuck_s = times, threads, stuck_s
+        self._times, self._max_threads, self._stuck_s = times, threads, stuck_s
         self._changed = threading.Condition()
-        self._waiting: list[_Piece] = []
-        self._begun_s: dict[Future[Any], float] = {}
+        self._waiting: list[_Job] = []
+        self._started_s: dict[Future[Any], float] = {}
         self._threads: list[threading.Thread] = []
         self._stopped = False
 
     @property
     def count(self) -> int:
-        """Pieces of work taken and neither finished nor stuck."""
+        """Jobs accepted that are neither finished nor stuck."""
         with self._changed:
-            return len(self._waiting) + len(self._begun_s) - self._stuck()
+            return len(self._waiting) + len(self._started_s) - self._stuck()
 
     @property
     def stuck(self) -> int:
-        """Pieces of work that have been at it for longer than any should."""
+        """Jobs that have been running for longer than any should."""
         with self._changed:
             return self._stuck()
 
     @property
-    def able(self) -> int:
-        """How many pieces can be at work at once: threads that are not stuck."""
-        return self._most - self.stuck
+    def usable(self) -> int:
+        """How many jobs can run at the same time: threads that are not stuck."""
+        return self._max_threads - self.stuck
 
-    def put(self, work: Callable[[], Answer], *, turn: int) -> Future[Answer]:
-        """Do this when all that is here and has an earlier turn has begun."""
-        future: Future[Answer] = Future()
+    def put(self, work: Callable[[], Result], *, turn: int) -> Future[Result]:
+        """Run this after all waiting jobs with an earlier turn have started."""
+        future: Future[Result] = Future()
         with self._changed:
-            self._add_thread()  # before the work: where none can be had, nothing of it is kept
-            insort(self._waiting, _Piece(turn, future, work), key=lambda piece: piece.turn)
+            self._add_thread()  # before the job: where no thread can be started, nothing of it is kept
+            insort(self._waiting, _Job(turn, future, work), key=lambda job: job.turn)
             self._changed.notify()
         return future
 
     def drop(self, future: Future[Any]) -> None:
-        """Forget a piece of work that has not begun, with all it holds."""
+        """Forget a job that has not started, with all it holds."""
         with self._changed:
-            self._waiting = [kept for kept in self._waiting if kept.future is not future]
+            self._waiting = [job for job in self._waiting if job.future is not future]
 
     def stop(self, within_s: float) -> bool:
-        """Finish what was taken; False where something is still at work after this time."""
+        """Finish what was accepted; False where something is still running after this time."""
         until_s = time.monotonic() + within_s
         with self._changed:
             self._stopped = True
@@ -80,22 +83,22 @@ class Workers:
         return not any(thread.is_alive() for thread in self._threads)
 
     def _add_thread(self) -> None:
-        """One more, while there are fewer than may be; one that cannot start does not count."""
-        if len(self._threads) < self._most:
-            thread = threading.Thread(target=self._run, name="nadirfix-desk", daemon=True)
+        """One more, while there are fewer than allowed; one that cannot start does not count."""
+        if len(self._threads) < self._max_threads:
+            thread = threading.Thread(target=self._run, name="nadirfix-worker", daemon=True)
             thread.start()
             self._threads.append(thread)
 
     def _stuck(self) -> int:
         now_s = time.monotonic()
-        return sum(now_s - began_s > self._stuck_s for began_s in self._begun_s.values())
+        return sum(now_s - started_s > self._stuck_s for started_s in self._started_s.values())
 
     def _run(self) -> None:
-        while self._do_next():
+        while self._run_next():
             pass
 
-    def _do_next(self) -> bool:
-        """One piece of work; nothing of it is kept while the next is waited for."""
+    def _run_next(self) -> bool:
+        """Run one job; nothing of it is kept while waiting for the next."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopped)
             if not self._waiting:
@@ -103,19 +106,19 @@ class Workers:
             _, future, work = self._waiting.pop(0)
             if not future.set_running_or_notify_cancel():
                 return True
-            self._begun_s[future] = time.monotonic()
+            self._started_s[future] = time.monotonic()
         try:
-            answer, fault = work(), None
-        except BaseException as error:  # whoever asked is told
-            answer, fault = None, error
-        self._note(future)
-        if fault is None:
-            future.set_result(answer)
+            result, failure = work(), None
+        except BaseException as error:  # handed on to whoever waits for the result
+            result, failure = None, error
+        self._finish(future)
+        if failure is None:
+            future.set_result(result)
         else:
-            future.set_exception(fault)
+            future.set_exception(failure)
         return True
 
-    def _note(self, future: Future[Any]) -> None:
-        """Its place is free before the answer is heard."""
+    def _finish(self, future: Future[Any]) -> None:
+        """Free the place before the result is delivered."""
         with self._changed:
-            self._times.note(time.monotonic() - self._begun_s.pop(future))
+            self._times.note(time.monotonic() - self._started_s.pop(future))

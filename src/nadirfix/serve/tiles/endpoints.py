@@ -1,4 +1,4 @@
-"""What the page shows of a bundle: what it is, tiles of its map, its references."""
+"""Map endpoints: the bundle's description, tiles of its map, its reference views."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from nadirfix.bundle import layout as parts
 from nadirfix.errors import ServiceError
 from nadirfix.geo.crs import transform
 from nadirfix.serve.options import FOREVER, TILE_PX
-from nadirfix.serve.queue.work_queue import Desk
-from nadirfix.serve.tiles import render as sheets
+from nadirfix.serve.queue.work_queue import WorkQueue
+from nadirfix.serve.tiles import render
 from nadirfix.serve.tiles.render import Picture
 
 if TYPE_CHECKING:
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
     from nadirfix.serve.options import ServeOptions
 
-__all__ = ["Atlas"]
+__all__ = ["MapEndpoints"]
 
-#: A token may guard the map: nobody between us and the browser may keep it.
-_KEEP = f"private, {FOREVER}"
-_ASK_AGAIN = "no-cache"
-#: Features written at a time.
-_PIECE = 500
+#: A token may protect the map: no cache between the service and the browser may keep it.
+_IMMUTABLE = f"private, {FOREVER}"
+_NO_CACHE = "no-cache"
+#: GeoJSON features written at a time.
+_CHUNK = 500
 
 
-class Atlas:
-    """Shows the map and the references of one bundle."""
+class MapEndpoints:
+    """Serves the map and the reference views of one bundle."""
 
     def __init__(self, bundle: Bundle, options: ServeOptions) -> None:
         self._bundle, self._options = bundle, options
-        counted = replace(options.queue_pace, deviations=0.0)  # tiles are quick: no promise, only a bound
-        self._desk = Desk(capacity=options.tile_queue, what="picture", pace=counted)
-        self._kept = _Kept(options.tile_cache_bytes)
-        self._empty = sheets.empty_tile()
+        queueing = replace(options.queue_options, deviations=0.0)  # tiles are quick: the queue only counts
+        self._queue = WorkQueue(capacity=options.tile_queue, noun="picture", options=queueing)
+        self._cache = _PictureCache(options.tile_cache_bytes)
+        self._empty = render.empty_tile()
         self._hash = parts.sha256_of(bundle.path / parts.MANIFEST)[:16]
-        self._min_zoom, self._max_zoom = sheets.zooms(bundle.texture)
+        self._min_zoom, self._max_zoom = render.zooms(bundle.texture)
 
-    def about(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """The bundle in a few words and numbers."""
-        bundle, said = self._bundle, self._bundle.manifest
+        bundle, manifest = self._bundle, self._bundle.manifest
         return {
             "nadirfix": __version__,
             "name": bundle.path.resolve().name.removesuffix(".nadir"),
@@ -65,12 +65,12 @@ class Atlas:
                 "footprint_m": list(bundle.canonical.footprint_m),
             },
             "altitude_range_m": [bundle.recipe.bins.min_m, bundle.recipe.bins.max_m],
-            "recipe": said["recipe"]["name"],
-            "trained": {name: net["training"] is not None for name, net in said["networks"].items()},
-            "counts": said["counts"],
-            "accuracy": said["accuracy"],
-            "tiles": self._about_tiles(),
-            "references": self._about_references(),
+            "recipe": manifest["recipe"]["name"],
+            "trained": {name: net["training"] is not None for name, net in manifest["networks"].items()},
+            "counts": manifest["counts"],
+            "accuracy": manifest["accuracy"],
+            "tiles": self._tiles_info(),
+            "references": self._references_info(),
             "limits": self._limits(),
             "token_needed": self._options.token is not None,
         }
@@ -78,66 +78,66 @@ class Atlas:
     async def tile(self, request: Request, z: int, x: int, y: int) -> Response:
         """One tile of the map."""
         if z > self._max_zoom or not (0 <= x < 2**z and 0 <= y < 2**z):
-            raise _nothing("tile", f"{z}/{x}/{y}", f"zooms go to {self._max_zoom}")
-        return await self._picture(request, f"{z}/{x}/{y}", partial(self._tile, z, x, y))
+            raise _not_found("tile", f"{z}/{x}/{y}", f"zooms go to {self._max_zoom}")
+        return await self._picture(request, f"{z}/{x}/{y}", partial(self._draw_tile, z, x, y))
 
     async def reference(self, request: Request, row: int) -> Response:
         """One reference view."""
         if not 0 <= row < len(self._bundle.references):
-            raise _nothing("reference", str(row), f"rows go to {len(self._bundle.references) - 1}")
+            raise _not_found("reference", str(row), f"rows go to {len(self._bundle.references) - 1}")
         width_px, quality = self._options.reference_width_px, self._options.tile_quality
-        draw = partial(sheets.draw_reference, self._bundle, row, width_px=width_px, quality=quality)
+        draw = partial(render.draw_reference, self._bundle, row, width_px=width_px, quality=quality)
         return await self._picture(request, f"r/{row}", draw)
 
     def features(self) -> Iterator[bytes]:
         """All references as GeoJSON, piece by piece."""
         count = len(self._bundle.references)
         yield b'{"type": "FeatureCollection", "features": [\n'
-        for start in range(0, count, _PIECE):
-            text = ",\n".join(self._feature_texts(slice(start, min(start + _PIECE, count))))
-            yield (text + (",\n" if start + _PIECE < count else "\n")).encode()
+        for start in range(0, count, _CHUNK):
+            text = ",\n".join(self._feature_texts(slice(start, min(start + _CHUNK, count))))
+            yield (text + (",\n" if start + _CHUNK < count else "\n")).encode()
         yield b"]}\n"
 
-    def same(self, request: Request) -> Response | None:
-        """That the client has it already, where it has."""
+    def not_modified(self, request: Request) -> Response | None:
+        """304 where the client's cached copy is still valid."""
         if self._etag() in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=self.headers(request))
         return None
 
     def headers(self, request: Request) -> dict[str, str]:
-        """How long what is shown may be kept: for good under its own address, else it is asked for again."""
-        named = request.query_params.get("v") == self._hash
-        return {"ETag": self._etag(), "Cache-Control": _KEEP if named else _ASK_AGAIN}
+        """Cached for good under a versioned address; otherwise revalidated each time."""
+        is_versioned = request.query_params.get("v") == self._hash
+        return {"ETag": self._etag(), "Cache-Control": _IMMUTABLE if is_versioned else _NO_CACHE}
 
     def stop(self, within_s: float) -> bool:
-        """Finish what is being drawn; False where it takes longer."""
-        return self._desk.stop(within_s)
+        """Finish what is being drawn; False where that takes longer."""
+        return self._queue.stop(within_s)
 
     async def _picture(self, request: Request, key: str, draw: Callable[[], Picture]) -> Response:
-        if (same := self.same(request)) is not None:
-            return same
-        picture = self._kept.get(key)
+        if (not_modified := self.not_modified(request)) is not None:
+            return not_modified
+        picture = self._cache.get(key)
         if picture is None:
-            picture = await self._desk.ask(draw, patience_s=self._options.photo_s)
-            self._kept.put(key, picture)
+            picture = await self._queue.submit(draw, timeout_s=self._options.photo_s)
+            self._cache.put(key, picture)
         return Response(picture.data, 200, self.headers(request), picture.media_type)
 
-    def _tile(self, z: int, x: int, y: int) -> Picture:
+    def _draw_tile(self, z: int, x: int, y: int) -> Picture:
         if z < self._min_zoom:
             return self._empty
-        drawn = sheets.draw_tile(self._bundle.texture, z, x, y, quality=self._options.tile_quality)
+        drawn = render.draw_tile(self._bundle.texture, z, x, y, quality=self._options.tile_quality)
         return drawn or self._empty
 
     def _etag(self) -> str:
         return f'"{self._hash}-{__version__}"'
 
-    def _about_tiles(self) -> dict[str, Any]:
+    def _tiles_info(self) -> dict[str, Any]:
         url = f"/v1/tiles/{{z}}/{{x}}/{{y}}.jpg?v={self._hash}"
         zooms = {"min_zoom": self._min_zoom, "max_zoom": self._max_zoom}
         return {"url": url, **zooms, "size_px": TILE_PX}
 
-    def _about_references(self) -> dict[str, Any]:
-        width_px, height_px = sheets.reference_size(self._bundle, self._options.reference_width_px)
+    def _references_info(self) -> dict[str, Any]:
+        width_px, height_px = render.reference_size(self._bundle, self._options.reference_width_px)
         return {
             "count": len(self._bundle.references),
             "url": f"/v1/references/{{row}}.jpg?v={self._hash}",
@@ -157,10 +157,16 @@ class Atlas:
         }
 
     def _feature_texts(self, rows: slice) -> list[str]:
-        known = self._bundle.references
-        east_m, north_m = known.east_m[rows], known.north_m[rows]
-        lon, lat = transform(f"EPSG:{known.epsg}", "EPSG:4326", east_m, north_m)
-        columns = np.arange(len(known))[rows], known.heading_deg[rows], known.cell[rows], east_m, north_m
+        references = self._bundle.references
+        east_m, north_m = references.east_m[rows], references.north_m[rows]
+        lon, lat = transform(f"EPSG:{references.epsg}", "EPSG:4326", east_m, north_m)
+        columns = (
+            np.arange(len(references))[rows],
+            references.heading_deg[rows],
+            references.cell[rows],
+            east_m,
+            north_m,
+        )
         return [
             json.dumps({
                 "type": "Feature",
@@ -174,8 +180,8 @@ class Atlas:
         ]  # fmt: skip
 
 
-class _Kept:
-    """Pictures last asked for, up to a number of bytes."""
+class _PictureCache:
+    """The most recently used pictures, up to a number of bytes."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes, self._held_bytes = limit_bytes, 0
@@ -208,7 +214,7 @@ def _extent(bundle: Bundle) -> dict[str, Any]:
     }
 
 
-def _nothing(what: str, seen: str, limit: str) -> ServiceError:
+def _not_found(what: str, detail: str, limit: str) -> ServiceError:
     return ServiceError(
-        "service.not_found", f"there is no such {what}", seen=seen, do=f"ask for another: {limit}"
+        "service.not_found", f"there is no such {what}", seen=detail, do=f"ask for another: {limit}"
     )

@@ -1,4 +1,4 @@
-"""Many photos in one request: placed in their order while the rest is still being sent."""
+"""Many photos in one request: located in their order while the rest is still being uploaded."""
 
 from __future__ import annotations
 
@@ -9,37 +9,43 @@ from typing import Any
 from nadirfix.errors import NadirfixError
 from nadirfix.formats import error_record
 from nadirfix.serve.uploads.form import Part, bad_request
-from nadirfix.serve.uploads.parameters import Wish
+from nadirfix.serve.uploads.parameters import RequestParameters
 
-__all__ = ["Batch", "Record", "note_field", "wish_of"]
+__all__ = ["Batch", "Record", "photo_parameters", "store_field"]
 
 Record = dict[str, Any]
-#: The line of one photo; whatever is wrong with the photo is in the line.
-Line = Callable[[Part, Wish], Coroutine[Any, Any, Record]]
+#: Locates one photo; whatever is wrong with the photo is in its record.
+Locate = Callable[[Part, RequestParameters], Coroutine[Any, Any, Record]]
 
-#: Logs an error, and gives it as the client may see it.
-Explain = Callable[[NadirfixError], NadirfixError]
+#: Logs an error, and returns it as the client may see it.
+ErrorFilter = Callable[[NadirfixError], NadirfixError]
 
-_KNOWN = {"camera", "altitude"}
+_FIELDS = {"camera", "altitude"}
 
 
 class Batch:
-    """Reads a form and makes lines of its photos.
+    """Reads a form and locates its photos.
 
-    While photos are looked at the next one is read. One photo is handed on after the other, and a further one
-    only where there ``is_room``: a batch takes no core from other clients but its own, and does not fill the
-    memory it needs to read on. Reading goes on whether or not the lines are taken: many clients send all they
-    have before they read anything, and would wait for us as we for them. The lines that wait are short.
+    While photos are being located the next one is read. They are submitted one after the other, and a further
+    one only if it ``has_room``: a batch takes one core and those that are idle, and does not fill the memory
+    it needs to read on. Reading goes on whether or not the client reads its lines: many clients send all
+    they have before they read anything, and both sides would wait for each other. Waiting lines are short.
     """
 
     def __init__(
-        self, line: Line, parts: AsyncIterator[Part], explain: Explain, *, is_room: Callable[[], bool]
+        self,
+        locate: Locate,
+        parts: AsyncIterator[Part],
+        to_client_error: ErrorFilter,
+        *,
+        has_room: Callable[[], bool],
     ) -> None:
-        self._line, self._parts, self._explain, self._is_room = line, parts, explain, is_room
+        self._locate, self._parts = locate, parts
+        self._to_client_error, self._has_room = to_client_error, has_room
         self._lines: asyncio.Queue[asyncio.Task[Record] | Record | Exception | None] = asyncio.Queue()
         self._fields: dict[str, str] = {}
-        self._begun = False
-        self._at_work: set[asyncio.Task[Record]] = set()
+        self._has_photo = False
+        self._running: set[asyncio.Task[Record]] = set()
 
     async def lines(self) -> AsyncGenerator[Record, None]:
         """The lines, each as soon as it is known; what is wrong before the first photo is raised."""
@@ -48,71 +54,73 @@ class Batch:
             while (line := await self._lines.get()) is not None:
                 if isinstance(line, Exception):
                     raise line
-                yield await _heard(line, reading) if isinstance(line, asyncio.Task) else line
+                yield await _await_line(line, reading) if isinstance(line, asyncio.Task) else line
         finally:
-            await _ended(reading, *self._at_work)
+            await _cancel(reading, *self._running)
 
     async def _read(self) -> None:
         try:
-            await self._take_all()
+            await self._read_parts()
             self._lines.put_nowait(None)
         except NadirfixError as error:
-            self._break_off(error)
-        except Exception as error:  # told to whoever takes the lines
+            self._fail(error)
+        except Exception as error:  # raised where the lines are read
             self._lines.put_nowait(error)
             raise
 
-    async def _take_all(self) -> None:
+    async def _read_parts(self) -> None:
         async for part in self._parts:
             if part.name == "photo":
-                await self._take(part)
+                await self._submit(part)
             else:
-                note_field(part, self._fields, too_late=self._begun)
-        if not self._begun:
+                store_field(part, self._fields, too_late=self._has_photo)
+        if not self._has_photo:
             raise bad_request("the form has no photo", f"fields {sorted(self._fields)}")
 
-    async def _take(self, part: Part) -> None:
-        """Hand the photo on when its turn has come; its line waits behind those of the photos before it."""
-        wish, self._begun = wish_of(part, self._fields), True
-        while self._at_work and not self._is_room():
-            _, self._at_work = await asyncio.wait(self._at_work, return_when=asyncio.FIRST_COMPLETED)
-        task = asyncio.create_task(self._line(part, wish))
-        self._at_work.add(task)
+    async def _submit(self, part: Part) -> None:
+        """Submit the photo when its turn has come; its line follows those of the photos before it."""
+        parameters, self._has_photo = photo_parameters(part, self._fields), True
+        while self._running and not self._has_room():
+            _, self._running = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+        task = asyncio.create_task(self._locate(part, parameters))
+        self._running.add(task)
         self._lines.put_nowait(task)
-        await asyncio.sleep(0)  # it takes its place now, so that the next photo finds whether anybody idles
+        await asyncio.sleep(0)  # it is queued now, so that the next photo finds out whether a worker is idle
 
-    def _break_off(self, error: NadirfixError) -> None:
+    def _fail(self, error: NadirfixError) -> None:
         """Before the first photo the whole request is wrong; after it the last line says so."""
-        if not self._begun:
+        if not self._has_photo:
             self._lines.put_nowait(error)
             return
-        self._lines.put_nowait({**error_record("", self._explain(error)), "photo": None})
+        self._lines.put_nowait({**error_record("", self._to_client_error(error)), "photo": None})
         self._lines.put_nowait(None)
 
 
-async def _heard(line: asyncio.Task[Record], reading: asyncio.Task[None]) -> Record:
-    """The line, unless reading breaks off before it is known: whoever has hung up is not waited for."""
+async def _await_line(line: asyncio.Task[Record], reading: asyncio.Task[None]) -> Record:
+    """The line, unless reading breaks off before it is known: a client that has disconnected needs none."""
     await asyncio.wait({line, reading}, return_when=asyncio.FIRST_COMPLETED)
     if reading.done():
         reading.result()
     return await line
 
 
-async def _ended(*tasks: asyncio.Task[Any]) -> None:
-    """End these and wait for it: until then they hold photos, and give back the bytes they hold."""
+async def _cancel(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel these and wait for them: they hold photos, and release their memory at the end."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def note_field(part: Part, fields: dict[str, str], *, too_late: bool) -> None:
-    """Keep a field's text; fields nobody knows are let pass, as forms of other programs may have them."""
-    if part.name in _KNOWN:
+def store_field(part: Part, fields: dict[str, str], *, too_late: bool) -> None:
+    """Store a field's text; unknown fields are ignored, as forms of other programs may have them."""
+    if part.name in _FIELDS:
         if too_late:
             raise bad_request("a field comes after the photos it is for", repr(part.name))
         fields[part.name] = part.text
 
 
-def wish_of(part: Part, fields: dict[str, str]) -> Wish:
-    """How the photo in this part is to be placed."""
-    return Wish.read(name=part.file_name, camera=fields.get("camera"), altitude=fields.get("altitude"))
+def photo_parameters(part: Part, fields: dict[str, str]) -> RequestParameters:
+    """The parameters of the photo in this part."""
+    return RequestParameters.read(
+        name=part.file_name, camera=fields.get("camera"), altitude=fields.get("altitude")
+    )

@@ -1,4 +1,4 @@
-"""Forms with photos in them, read as they come: parts stay in memory, and one that is too large is let go."""
+"""Forms with photos, parsed as they arrive: parts stay in memory, and one that is too large is dropped."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from nadirfix.serve.uploads.body import too_large
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
 
-    from nadirfix.serve.uploads.body import Account, Body
+    from nadirfix.serve.uploads.body import Body, MemoryLease
 
 __all__ = ["FormReader", "Part", "bad_request", "boundary_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One field of a form: a photo with its file's name, or text. Of a photo too large nothing is kept."""
+    """One field of a form: a photo with its file's name, or text. ``data`` of a photo too large is None."""
 
     name: str
     file_name: str
@@ -37,53 +37,53 @@ class Part:
 
 
 class FormReader:
-    """Turns the pieces of a body into parts."""
+    """Parses the chunks of a body into parts."""
 
-    def __init__(self, boundary: bytes, account: Account, options: ServeOptions, *, photos: int) -> None:
-        self._account, self._photo_bytes, self._photos = account, options.photo_bytes, photos
-        self._form, self._others = options.form, options.form.other_parts
-        # One photo too large is the whole request; in a batch it is let pass for the sake of the others.
-        self._most_bytes = self._photo_bytes * (self._form.dropped_photos if photos > 1 else 1.0)
+    def __init__(self, boundary: bytes, lease: MemoryLease, options: ServeOptions, *, photos: int) -> None:
+        self._lease, self._photo_bytes, self._photos = lease, options.photo_bytes, photos
+        self._form, self._other_parts = options.form, options.form.other_parts
+        # A single photo that is too large ends the request; in a batch it is skipped, and the others go on.
+        self._max_bytes = self._photo_bytes * (self._form.oversize_factor if photos > 1 else 1.0)
         self._spare_bytes = self._form.spare_bytes
-        self._done: list[Part] = []
+        self._completed: list[Part] = []
         self._ended = False
-        self._trouble: ServiceError | None = None
+        self._error: ServiceError | None = None
         self._header, self._value = bytearray(), bytearray()
         self._begin_part()
         self._parser = _parser(boundary, self, self._form)
 
     async def parts(self, body: Body) -> AsyncIterator[Part]:
-        """The parts of a whole body, each as soon as it is there."""
-        async for piece in body.pieces():
-            for part in self.feed(piece):
+        """The parts of a whole body, each as soon as it is complete."""
+        async for chunk in body.chunks():
+            for part in self.feed(chunk):
                 yield part
         self.finish()
 
-    def feed(self, piece: bytes) -> list[Part]:
-        """The parts this piece completes; what is wrong after them is told when they are dealt with."""
-        if self._trouble is None:
+    def feed(self, chunk: bytes) -> list[Part]:
+        """The parts this chunk completes; an error after them is raised when they have been dealt with."""
+        if self._error is None:
             try:
-                self._spare_bytes -= len(piece)
-                self._parser.write(piece)
+                self._spare_bytes -= len(chunk)
+                self._parser.write(chunk)
                 self._check_spare()
             except FormParserError as error:
-                self._trouble = bad_request("the form cannot be read", str(error))
+                self._error = bad_request("the form cannot be read", str(error))
             except ServiceError as error:
-                self._trouble = error
-        done, self._done = self._done, []
-        if self._trouble is not None and not done:
-            raise self._trouble
-        return done
+                self._error = error
+        completed, self._completed = self._completed, []
+        if self._error is not None and not completed:
+            raise self._error
+        return completed
 
     def finish(self) -> None:
         """Make sure that the form came to its end."""
-        if self._trouble is not None:
-            raise self._trouble
+        if self._error is not None:
+            raise self._error
         if not self._ended:
             raise bad_request("the form breaks off", "no closing boundary")
 
     def _check_spare(self) -> None:
-        """What belongs to no part, before, between and after them, has its end too."""
+        """Limit what belongs to no part: before, between and after them."""
         if self._spare_bytes < 0:
             raise too_large(f"more than {self._form.spare_bytes} bytes around the photos", self._photo_bytes)
 
@@ -112,8 +112,8 @@ class FormReader:
         if self._name == "photo":
             self._photos -= 1
         else:
-            self._others -= 1
-        if self._photos < 0 or self._others < 0:
+            self._other_parts -= 1
+        if self._photos < 0 or self._other_parts < 0:
             raise bad_request("the form has too many fields", f"one more {self._name[:20]!r}")
         self._spare_bytes = self._form.spare_bytes
         self._limit_bytes = self._photo_bytes if self._name == "photo" else LONGEST_TEXT
@@ -121,20 +121,20 @@ class FormReader:
     def _part_data(self, data: bytes, start: int, end: int) -> None:
         self._size_bytes += end - start
         self._spare_bytes += end - start
-        if self._size_bytes > self._most_bytes:
+        if self._size_bytes > self._max_bytes:
             raise too_large(f"more than {self._size_bytes} bytes in one part", self._photo_bytes)
         if self._size_bytes <= self._limit_bytes:
-            self._account.take(end - start)
+            self._lease.acquire(end - start)
             self._data += data[start:end]
         elif self._data:
-            self._account.give(len(self._data))
+            self._lease.release(len(self._data))
             self._data = bytearray()
 
     def _part_end(self) -> None:
         whole = self._size_bytes <= self._limit_bytes
         if not whole and self._name != "photo":
             raise bad_request("a field of the form is too long", f"{self._name[:20]!r}")
-        self._done.append(Part(self._name, self._file_name, bytes(self._data) if whole else None))
+        self._completed.append(Part(self._name, self._file_name, bytes(self._data) if whole else None))
 
     def _end(self) -> None:
         self._ended = True
@@ -148,12 +148,12 @@ def boundary_of(content_type: str) -> bytes:
     return boundary
 
 
-def bad_request(what: str, seen: str) -> ServiceError:
+def bad_request(what: str, detail: str) -> ServiceError:
     """The error for a request that cannot be read."""
     return ServiceError(
         "service.request",
         what,
-        seen=seen,
+        seen=detail,
         do="send a form with a file field photo, after the fields camera and altitude where they are known",
     )
 

@@ -1,4 +1,4 @@
-"""Where photos are handed in: one by one or in batches, and the lines that come back."""
+"""Handles uploads: photos one by one or in batches, answered by a line each."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from nadirfix.errors import NadirfixError, ServiceError
 from nadirfix.formats import error_record
-from nadirfix.serve.errors import LOG, explained, internal, one_line
+from nadirfix.serve.errors import LOG, client_error, internal_error, one_line
 from nadirfix.serve.options import RETRY_S
-from nadirfix.serve.queue.work_queue import Busy, Desk, Seat
-from nadirfix.serve.uploads.batch import Batch, Record, note_field, wish_of
-from nadirfix.serve.uploads.body import Account, Body, Ledger, too_large
+from nadirfix.serve.queue.work_queue import Busy, Reservation, WorkQueue
+from nadirfix.serve.uploads.batch import Batch, Record, photo_parameters, store_field
+from nadirfix.serve.uploads.body import Body, MemoryBudget, MemoryLease, too_large
 from nadirfix.serve.uploads.form import FormReader, Part, bad_request, boundary_of
-from nadirfix.serve.uploads.parameters import Wish
+from nadirfix.serve.uploads.parameters import RequestParameters
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -24,83 +24,92 @@ if TYPE_CHECKING:
     from nadirfix.serve.metrics import Metrics
     from nadirfix.serve.options import ServeOptions
 
-__all__ = ["Counter", "Place"]
+__all__ = ["Locator", "UploadHandler"]
 
-#: Places one photo.
-Place = Callable[[bytes, Wish], Record]
+#: Locates one photo.
+Locator = Callable[[bytes, RequestParameters], Record]
 
 _FORM = "multipart/form-data"
 _RAW = ("image/", "application/octet-stream")
 
 
-class Counter:
-    """Takes photos from clients and gives back their lines."""
+class UploadHandler:
+    """Reads photos from requests, queues them, and returns a record for each."""
 
     def __init__(
-        self, place: Place, desk: Desk, ledger: Ledger, metrics: Metrics, options: ServeOptions
+        self,
+        locator: Locator,
+        queue: WorkQueue,
+        budget: MemoryBudget,
+        metrics: Metrics,
+        options: ServeOptions,
     ) -> None:
-        self._place, self._desk, self._ledger = place, desk, ledger
+        self._locator, self._queue, self._budget = locator, queue, budget
         self._metrics, self._options = metrics, options
         self._batches = 0
 
-    async def one(self, request: Request, said: dict[str, str | None]) -> Record:
-        """The line of the one photo in this request; ``said`` is what its address tells about it."""
+    async def locate_photo(self, request: Request, query: dict[str, str | None]) -> Record:
+        """The record of the one photo in this request; ``query`` is for a body that is the photo itself."""
         _check_length(request, self._options)
         body = Body(request.receive, self._options)
-        with self._seat() as seat, self._ledger.account() as account:
-            photo, wish = await self._photo(request, said, body, account)
-            with body.watched() as gone:
-                return await self._line(photo, wish, gone=gone, seat=seat)
+        with self._reserve() as reservation, self._budget.lease() as lease:
+            photo, parameters = await self._read_photo(request, query, body, lease)
+            with body.watch_disconnect() as disconnected:
+                return await self._locate(
+                    photo, parameters, disconnected=disconnected, reservation=reservation
+                )
 
-    async def many(self, request: Request) -> AsyncGenerator[Record, None]:
-        """The lines of all photos in this request, each as soon as it is known."""
+    async def locate_batch(self, request: Request) -> AsyncGenerator[Record, None]:
+        """The records of all photos in this request, each as soon as it is known."""
         boundary, options = boundary_of(_form_type(request)), self._options
         request_id = request.scope["nadirfix.request_id"]
-        with self._batch(), self._ledger.account() as account:
-            reader = FormReader(boundary, account, options, photos=options.batch_photos)
-            line = partial(self._safe_line, account=account, request_id=request_id)
+        with self._batch(), self._budget.lease() as lease:
+            reader = FormReader(boundary, lease, options, photos=options.batch_photos)
+            locate_part = partial(self._locate_safely, lease=lease, request_id=request_id)
             parts = reader.parts(Body(request.receive, options))
-            told = partial(explained, request_id=request_id)
-            batch = Batch(line, parts, told, is_room=self._is_room)
+            to_client_error = partial(client_error, request_id=request_id)
+            batch = Batch(locate_part, parts, to_client_error, has_room=self._has_room)
             async with aclosing(batch.lines()) as lines:
                 async for record in lines:
                     yield record
 
-    def _is_room(self) -> bool:
-        """Whether a batch may have one more photo in the house, and still read the one after it."""
-        return self._desk.idles and self._ledger.has_room(self._options.ahead_bytes)
+    def _has_room(self) -> bool:
+        """Whether a batch may submit one more photo, and still read the one after it."""
+        return self._queue.has_idle_worker and self._budget.has_room(self._options.read_ahead_bytes)
 
-    async def _safe_line(self, part: Part, wish: Wish, *, account: Account, request_id: str) -> Record:
-        """The photo's line; what is wrong with one photo stays with that photo, even a fault of ours."""
+    async def _locate_safely(
+        self, part: Part, parameters: RequestParameters, *, lease: MemoryLease, request_id: str
+    ) -> Record:
+        """The photo's record; an error in one photo does not affect the others, even a fault of ours."""
         try:
             if part.data is None:
-                raise too_large(f"{wish.name} has more bytes", self._options.photo_bytes)
-            return await self._line(part.data, wish, reserved=True)
+                raise too_large(f"{parameters.name} has more bytes", self._options.photo_bytes)
+            return await self._locate(part.data, parameters, admitted=True)
         except NadirfixError as error:
-            return error_record(wish.name, explained(error, request_id))
+            return error_record(parameters.name, client_error(error, request_id))
         except Exception as error:
             LOG.exception("%s %s", request_id, one_line(f"{type(error).__name__}: {error}"))
-            return error_record(wish.name, internal(request_id))
+            return error_record(parameters.name, internal_error(request_id))
         finally:
-            account.give(len(part.data or b""))
+            lease.release(len(part.data or b""))
 
-    async def _line(
+    async def _locate(
         self,
         photo: bytes,
-        wish: Wish,
+        parameters: RequestParameters,
         *,
-        gone: asyncio.Task[None] | None = None,
-        seat: Seat | None = None,
-        reserved: bool = False,
+        disconnected: asyncio.Task[None] | None = None,
+        reservation: Reservation | None = None,
+        admitted: bool = False,
     ) -> Record:
         status = "error"
         try:
-            record = await self._desk.ask(
-                partial(self._place, photo, wish),
-                patience_s=self._options.photo_s,
-                gone=gone,
-                seat=seat,
-                reserved=reserved,
+            record = await self._queue.submit(
+                partial(self._locator, photo, parameters),
+                timeout_s=self._options.photo_s,
+                disconnected=disconnected,
+                reservation=reservation,
+                admitted=admitted,
             )
             status = str(record["status"])
             return record
@@ -110,49 +119,53 @@ class Counter:
         finally:
             self._metrics.photo(status)
 
-    async def _photo(
-        self, request: Request, said: dict[str, str | None], body: Body, account: Account
-    ) -> tuple[bytes, Wish]:
+    async def _read_photo(
+        self, request: Request, query: dict[str, str | None], body: Body, lease: MemoryLease
+    ) -> tuple[bytes, RequestParameters]:
         kind = _kind(request)
         if kind == _FORM:
-            return await self._from_form(request, body, account)
+            return await self._read_form(request, body, lease)
         if not kind.startswith(_RAW):
             raise _media_type(kind)
-        wish = Wish.read(name=said.get("name"), camera=said.get("camera"), altitude=said.get("altitude"))
-        return await body.whole(account, limit_bytes=self._options.photo_bytes), wish
+        parameters = RequestParameters.read(
+            name=query.get("name"), camera=query.get("camera"), altitude=query.get("altitude")
+        )
+        return await body.whole(lease, limit_bytes=self._options.photo_bytes), parameters
 
-    async def _from_form(self, request: Request, body: Body, account: Account) -> tuple[bytes, Wish]:
+    async def _read_form(
+        self, request: Request, body: Body, lease: MemoryLease
+    ) -> tuple[bytes, RequestParameters]:
         boundary = boundary_of(request.headers["content-type"])
-        reader = FormReader(boundary, account, self._options, photos=1)
+        reader = FormReader(boundary, lease, self._options, photos=1)
         fields: dict[str, str] = {}
         photo: Part | None = None
         async for part in reader.parts(body):
             if part.name == "photo":
                 photo = part
             else:
-                note_field(part, fields, too_late=False)
+                store_field(part, fields, too_late=False)
         if photo is None:
             raise bad_request("the form has no photo", f"fields {sorted(fields)}")
         if photo.data is None:
             raise too_large(f"more than {self._options.photo_bytes} bytes", self._options.photo_bytes)
-        return photo.data, wish_of(photo, fields)
+        return photo.data, photo_parameters(photo, fields)
 
     @contextmanager
-    def _seat(self) -> Iterator[Seat]:
-        """A place in the queue before anything is read, so that being refused costs neither side a photo."""
-        with ExitStack() as held:
+    def _reserve(self) -> Iterator[Reservation]:
+        """A place in the queue before anything is read: a refused client need not upload its photo."""
+        with ExitStack() as stack:
             try:
-                seat = held.enter_context(self._desk.seat())
+                reservation = stack.enter_context(self._queue.reserve())
             except Busy:
                 self._metrics.photo("refused")
                 raise
-            yield seat
+            yield reservation
 
     @contextmanager
     def _batch(self) -> Iterator[None]:
         if self._batches >= self._options.batches:
-            seen = f"{self._batches} batches at work"
-            raise Busy("too many batches at once", seen=seen, retry_after_s=RETRY_S)
+            detail = f"{self._batches} batches in progress"
+            raise Busy("too many batches at once", seen=detail, retry_after_s=RETRY_S)
         self._batches += 1
         try:
             yield
@@ -161,12 +174,12 @@ class Counter:
 
 
 def _check_length(request: Request, options: ServeOptions) -> None:
-    """Refuse by what the client announces; what it really sends is counted as well."""
-    most_bytes = options.photo_bytes + options.form.spare_bytes
+    """Refuse by the announced length; what really arrives is counted as well."""
+    max_bytes = options.photo_bytes + options.form.spare_bytes
     with suppress(ValueError):
-        if int(request.headers.get("content-length", "")) > most_bytes:
-            seen = f"{request.headers['content-length'][:20]} bytes announced"
-            raise too_large(seen, options.photo_bytes)
+        if int(request.headers.get("content-length", "")) > max_bytes:
+            detail = f"{request.headers['content-length'][:20]} bytes announced"
+            raise too_large(detail, options.photo_bytes)
 
 
 def _kind(request: Request) -> str:

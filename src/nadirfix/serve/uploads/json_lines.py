@@ -1,4 +1,4 @@
-"""An answer that grows line by line while the request is still being read."""
+"""A response sent line by line while the request is still being read."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nadirfix.serve.uploads.batch import Record
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
-__all__ = ["MEDIA_TYPE", "Lines"]
+__all__ = ["MEDIA_TYPE", "JsonLines"]
 
 MEDIA_TYPE = "application/x-ndjson"
 
 
-class Lines(Response):
-    """Lines of JSON, sent as they come."""
+class JsonLines(Response):
+    """Lines of JSON, each sent as soon as it is known."""
 
     media_type = MEDIA_TYPE
 
@@ -30,7 +30,7 @@ class Lines(Response):
         self._first, self._rest = first, rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        """Send what there is, until there is no more."""
+        """Send each line, until there are no more."""
         async with aclosing(self._rest) as rest:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await send(_body(self._first))

@@ -9,11 +9,11 @@ from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.serve.options import LONGEST_NAME
 
-__all__ = ["Wish", "check_kind", "clean_name"]
+__all__ = ["RequestParameters", "check_file_type", "clean_name"]
 
-#: How pictures begin that cameras write. Others Pillow would open too are not needed, and some of them
-#: start programs.
-_KINDS = (
+#: First bytes of the formats that cameras write. Pillow opens others too: they are not needed, and some of
+#: them start programs.
+_SIGNATURES = (
     b"\xff\xd8\xff",  # JPEG
     b"\x89PNG\r\n\x1a\n",
     b"II*\x00",  # TIFF
@@ -24,8 +24,8 @@ _KINDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """How one photo is to be placed."""
+class RequestParameters:
+    """What is known about one photo before it is located."""
 
     name: str = ""
     camera: Camera | None = None
@@ -33,26 +33,26 @@ class Wish:
     altitude_sigma_m: float | None = None
 
     @classmethod
-    def read(cls, *, name: str | None, camera: str | None, altitude: str | None) -> Wish:
-        """From what the client wrote; an empty field is one that is not given."""
-        known_m = parse_altitude(altitude) if altitude and altitude.strip() else (None, None)
+    def read(cls, *, name: str | None, camera: str | None, altitude: str | None) -> RequestParameters:
+        """From what the client sent; an empty field counts as not given."""
+        altitude_m, sigma_m = parse_altitude(altitude) if altitude and altitude.strip() else (None, None)
         return cls(
             name=clean_name(name or ""),
             camera=Camera.from_spec(camera) if camera and camera.strip() else None,
-            altitude_m=known_m[0],
-            altitude_sigma_m=known_m[1],
+            altitude_m=altitude_m,
+            altitude_sigma_m=sigma_m,
         )
 
 
 def clean_name(name: str) -> str:
-    """A file name without folders, control characters and what is no text."""
+    """A file name without folders and without characters that cannot be printed."""
     last = name.replace("\\", "/").rpartition("/")[2]
     return "".join(c for c in last if c.isprintable()).strip()[:LONGEST_NAME]
 
 
-def check_kind(photo: bytes) -> None:
-    """Refuse what is no picture of a kind that cameras write, before anything tries to open it."""
-    if photo.startswith(_KINDS) or (photo[:4] == b"RIFF" and photo[8:12] == b"WEBP"):
+def check_file_type(photo: bytes) -> None:
+    """Refuse what is not in a format that cameras write, before anything tries to open it."""
+    if photo.startswith(_SIGNATURES) or (photo[:4] == b"RIFF" and photo[8:12] == b"WEBP"):
         return
     raise InputError(
         "photo.unreadable",

@@ -1,1 +1,1 @@
-"""Training data: which views are drawn, how they are rendered, and how another date changes them."""
+"""Training data: which views are sampled, how they are rendered, and how they are augmented."""

@@ -1,4 +1,4 @@
-"""Where to look from to learn altitude: every height, any heading, anywhere on the map."""
+"""Sampling views to learn altitude from: every altitude, any heading, anywhere on the map."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.altitude.bins import AltitudeBins
-from nadirfix.geo.coverage import BLOCK_M, Ground, held_out
+from nadirfix.geo.coverage import BLOCK_M, MapCoverage, held_out
 from nadirfix.geo.views import Views, half_extent_m
 from nadirfix.random_numbers import uniform
 from nadirfix.train.data.batches import Sampling, no_views
@@ -32,18 +32,18 @@ class AltitudeSampler:
 
     def __init__(
         self,
-        ground: Ground,
+        coverage: MapCoverage,
         sampling: Sampling,
         bins: AltitudeBins,
         *,
         step_m: float = 0.0,
         within_m: tuple[float, float] = (0.0, np.inf),
     ) -> None:
-        self.ground, self.sampling, self.step_m = ground, sampling, step_m
+        self.coverage, self.sampling, self.step_m = coverage, sampling, step_m
         self.low_m = np.maximum(bins.edges_m[:-1], within_m[0])
         self.high_m = np.minimum(np.minimum(bins.edges_m[1:], bins.max_m), within_m[1])
         width = np.maximum(self.high_m - self.low_m, 0.0)
-        self._reach = np.cumsum(width) / width.sum()
+        self._cumulative = np.cumsum(width) / width.sum()
         self._pools: dict[tuple[int, bool], Views] = {}
 
     def __len__(self) -> int:
@@ -58,7 +58,8 @@ class AltitudeSampler:
     def draw(self, index: Ints, *, validation: bool = False) -> tuple[Views, Ints]:
         """The views of these indices, and the altitude class of each."""
         pick = uniform(self.sampling.seed, f"class {validation}", index, 1)[:, 0]
-        label = np.minimum(np.searchsorted(self._reach, pick, side="right"), len(self) - 1).astype(np.int64)
+        last = len(self) - 1
+        label = np.minimum(np.searchsorted(self._cumulative, pick, side="right"), last).astype(np.int64)
         views, fits = self._attempt(label, index, "0", validation)
         for k in range(1, _TRIES):
             missing = ~fits
@@ -80,11 +81,11 @@ class AltitudeSampler:
     def _pool(self, label: int, *, validation: bool) -> Views:
         """Every view of a class that a long search finds; none at all is an error."""
         if (label, validation) not in self._pools:
-            found = self._search(label, validation, _POOL_DRAWS)
-            if not len(found):
+            views = self._search(label, validation, _POOL_DRAWS)
+            if not len(views):
                 which = f"{self.low_m[label]:g} to {self.high_m[label]:g} m"
                 raise no_views("altitude", which, self.sampling.valid_share)
-            self._pools[label, validation] = found
+            self._pools[label, validation] = views
         return self._pools[label, validation]
 
     def _search(self, label: int, validation: bool, draws: int) -> Views:
@@ -95,10 +96,10 @@ class AltitudeSampler:
     def _attempt(self, label: Ints, index: Ints, stream: str, validation: bool) -> tuple[Views, Flags]:
         """One draw for each, and which of them are of use."""
         views = self._drawn(label, index, f"view {validation} {stream}")
-        west, south, _, _ = self.ground.bounds  # blocks are counted from the map, so that they move with it
-        kept_back = held_out(views.east_m - west, views.north_m - south)
-        share = self.ground.valid_share(views, self.sampling.camera)
-        return views, (share >= self.sampling.valid_share) & (kept_back == validation)
+        west, south, _, _ = self.coverage.bounds  # blocks are counted from the map, so that they move with it
+        reserved = held_out(views.east_m - west, views.north_m - south)
+        share = self.coverage.valid_share(views, self.sampling.camera)
+        return views, (share >= self.sampling.valid_share) & (reserved == validation)
 
     def _drawn(self, label: Ints, index: Ints, stream: str) -> Views:
         u = uniform(self.sampling.seed, stream, index, 6)
@@ -107,7 +108,7 @@ class AltitudeSampler:
         if self.step_m > 0:
             altitude = np.maximum(np.floor(altitude / self.step_m) * self.step_m, low)
         heading = 360 * u[:, 1]
-        west, south, east, north = self.ground.bounds
+        west, south, east, north = self.coverage.bounds
         reach_e, reach_n = half_extent_m(self.sampling.camera, altitude, heading)
         room_e = np.maximum((east - west) / 2 - reach_e, BLOCK_M)
         room_n = np.maximum((north - south) / 2 - reach_n, BLOCK_M)

@@ -1,4 +1,4 @@
-"""What another date, sun, sky and camera do to a picture, done to whole batches on the training device.
+"""Photometric augmentation: what another date, sun, sky and camera do to a picture, on whole batches.
 
 Each picture's changes follow from the seed and its own index, whichever batch it is in. Every step has a
 strength in AugmentOptions; zero switches it off.
@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from nadirfix.options.training import AugmentOptions
 from nadirfix.random_numbers import uniform
-from nadirfix.train.device import fused, upload
+from nadirfix.train.device import compiled, upload
 
 __all__ = ["Augmenter"]
 
@@ -40,20 +40,20 @@ _JPEG_STEPS = (
 
 
 class Augmenter:
-    """Makes training pictures look as if taken on another day."""
+    """Changes training pictures as if they were taken on another day."""
 
     def __init__(self, options: AugmentOptions, *, seed: int, device: torch.device | str) -> None:
         self.options, self.seed, self.device = options, seed, torch.device(device)
         self._cosine = _cosine_matrix().to(self.device)
         self._steps = torch.tensor(_JPEG_STEPS, dtype=torch.float32, device=self.device).flatten()
         self._grey = torch.tensor(_GREY, device=self.device)
-        self._equal, self._turn = torch.eye(3, device=self.device), _turn(self.device)
+        self._identity, self._hue_rotation = torch.eye(3, device=self.device), _hue_rotation(self.device)
         self._bank = self._noise_bank() if options.noise_levels > 0 else torch.empty(0)
-        self._plan = self._planned(options)
-        self._apply = fused(self._changed, self.device)
+        self._changes = self._enabled(options)
+        self._apply = compiled(self._augment, self.device)
 
-    def _planned(self, o: AugmentOptions) -> list[tuple[str, int, Callable[[Tensor, Tensor], Tensor]]]:
-        """What is done, in order: its name, how many numbers it draws, and how."""
+    def _enabled(self, o: AugmentOptions) -> list[tuple[str, int, Callable[[Tensor, Tensor], Tensor]]]:
+        """What is done, in order: its name, how many random numbers it takes, and how."""
         steps = [
             (o.patches, "patches", 12, self._replace),
             (o.shadow, "shadow", 2 + 2 * _FIELD**2, self._shade),
@@ -70,64 +70,66 @@ class Augmenter:
     @torch.no_grad()
     def __call__(self, pictures: Tensor, index: NDArray[np.int64]) -> Tensor:
         """The pictures (batch, RGB, rows, columns; 0-255) as another day would show them."""
-        if not self._plan:
+        if not self._changes:
             return pictures
-        drawn = [uniform(self.seed, f"augment {name}", index, columns) for name, columns, _ in self._plan]
-        return self._apply(pictures, upload(np.concatenate(drawn, axis=1).astype(np.float32), self.device))
+        numbers = [
+            uniform(self.seed, f"augment {name}", index, columns) for name, columns, _ in self._changes
+        ]
+        return self._apply(pictures, upload(np.concatenate(numbers, axis=1).astype(np.float32), self.device))
 
-    def _changed(self, pictures: Tensor, draws: Tensor) -> Tensor:
+    def _augment(self, pictures: Tensor, numbers: Tensor) -> Tensor:
         """One step after the other, each with its own numbers."""
-        parts = torch.split(draws, [columns for _, columns, _ in self._plan], dim=1)
-        for (_, _, change), part in zip(self._plan, parts, strict=True):
+        parts = torch.split(numbers, [columns for _, columns, _ in self._changes], dim=1)
+        for (_, _, change), part in zip(self._changes, parts, strict=True):
             pictures = change(pictures, part).clamp(0, 255)
         return pictures
 
-    def _colour(self, pictures: Tensor, draws: Tensor) -> Tensor:
+    def _colour(self, pictures: Tensor, numbers: Tensor) -> Tensor:
         """Light, contrast, saturation and the balance and mixture of colours."""
-        change = self.options.colour * (2 * draws - 1)
+        change = self.options.colour * (2 * numbers - 1)
         colourful = (1 + 1.5 * change[:, 0])[:, None, None]
-        matrix = colourful * self._equal + (1 - colourful) * self._grey
-        mixing = 0.3 * change[:, 1, None, None] * self._turn
+        matrix = colourful * self._identity + (1 - colourful) * self._grey
+        mixing = 0.3 * change[:, 1, None, None] * self._hue_rotation
         balance = 1 + 0.5 * change[:, 2:5]
         matrix = balance[:, :, None] * (matrix + mixing) * (1 + change[:, 5])[:, None, None]
         mixed = torch.einsum("bij,bjhw->bihw", matrix, pictures).clamp_(0, 255) / 255
         gamma = torch.exp(1.2 * change[:, 6])
         return 255 * mixed.clamp_(min=1e-4) ** gamma[:, None, None, None]
 
-    def _tint(self, pictures: Tensor, draws: Tensor) -> Tensor:
+    def _tint(self, pictures: Tensor, numbers: Tensor) -> Tensor:
         """Each colour stronger here and weaker there, as when grass dries or fields are cut."""
         size = (pictures.shape[2], pictures.shape[3])
-        knots = draws.view(-1, 3, _FIELD, _FIELD)
+        knots = numbers.view(-1, 3, _FIELD, _FIELD)
         field = functional.interpolate(knots, size=size, mode="bicubic", align_corners=True)
         return pictures * (1 + self.options.tint * (2 * field - 1))
 
-    def _haze(self, pictures: Tensor, draws: Tensor) -> Tensor:
+    def _haze(self, pictures: Tensor, numbers: Tensor) -> Tensor:
         """Light scattered in by the air, thicker in some parts."""
-        field = self._smooth(draws[:, 5:], pictures)
-        thick = self.options.haze * (draws[:, 0] ** 2)[:, None, None, None] * (0.5 + field)
-        tint = 255 * (0.65 + 0.3 * draws[:, 1:4])[:, :, None, None]
+        field = self._smooth(numbers[:, 5:], pictures)
+        thick = self.options.haze * (numbers[:, 0] ** 2)[:, None, None, None] * (0.5 + field)
+        tint = 255 * (0.65 + 0.3 * numbers[:, 1:4])[:, :, None, None]
         return torch.lerp(pictures, tint.expand_as(pictures), thick.clamp(0, 0.9).expand_as(pictures))
 
-    def _shade(self, pictures: Tensor, draws: Tensor) -> Tensor:
+    def _shade(self, pictures: Tensor, numbers: Tensor) -> Tensor:
         """Uneven light, and shadows with edges."""
         knots = _FIELD**2
-        shading = self._smooth(draws[:, 2 : 2 + knots], pictures)
-        edge = self._smooth(draws[:, 2 + knots :], pictures)
-        level = (0.15 + 0.5 * draws[:, 0])[:, None, None, None]
-        dark = torch.sigmoid(40 * (level - edge)) * draws[:, 1, None, None, None]
+        shading = self._smooth(numbers[:, 2 : 2 + knots], pictures)
+        edge = self._smooth(numbers[:, 2 + knots :], pictures)
+        level = (0.15 + 0.5 * numbers[:, 0])[:, None, None, None]
+        dark = torch.sigmoid(40 * (level - edge)) * numbers[:, 1, None, None, None]
         light = 1 + self.options.shadow * (shading - 0.5) - self.options.shadow * dark
         return pictures * light
 
-    def _blur(self, pictures: Tensor, draws: Tensor) -> Tensor:
+    def _blur(self, pictures: Tensor, numbers: Tensor) -> Tensor:
         """Less fine detail, or a little more of it."""
         soft = _soften(pictures)
-        share = self.options.blur * (1.5 * draws[:, 0] - 0.5)
+        share = self.options.blur * (1.5 * numbers[:, 0] - 0.5)
         return torch.lerp(pictures, soft, share[:, None, None, None].expand_as(pictures))
 
-    def _defocus(self, pictures: Tensor, draws: Tensor) -> Tensor:
+    def _defocus(self, pictures: Tensor, numbers: Tensor) -> Tensor:
         """As a softer lens would show it: a Gaussian of another radius for every picture."""
         batch, colours, rows, columns = pictures.shape
-        taps = _gaussian(self.options.soften_px * draws[:, 0], math.ceil(3 * self.options.soften_px))
+        taps = _gaussian(self.options.soften_px * numbers[:, 0], math.ceil(3 * self.options.soften_px))
         reach, each = taps.shape[1] // 2, taps.repeat_interleave(colours, 0)
         wide = functional.pad(pictures, (reach, reach, reach, reach), mode="replicate")
         wide = wide.view(1, batch * colours, rows + 2 * reach, columns + 2 * reach)
@@ -135,30 +137,30 @@ class Augmenter:
         both = functional.conv2d(down, each[:, None, None, :], groups=batch * colours)
         return both.view(batch, colours, rows, columns)
 
-    def _noise(self, pictures: Tensor, draws: Tensor) -> Tensor:
+    def _noise(self, pictures: Tensor, numbers: Tensor) -> Tensor:
         """Noise from a stock that is read from another place for every picture."""
         count = pictures[0].numel()
-        first = (draws[:, 0] * (len(self._bank) - count)).long()
+        first = (numbers[:, 0] * (len(self._bank) - count)).long()
         grain = self._bank[first[:, None] + torch.arange(count, device=self.device)].view_as(pictures)
-        return pictures + self.options.noise_levels * draws[:, 1, None, None, None] * grain
+        return pictures + self.options.noise_levels * numbers[:, 1, None, None, None] * grain
 
-    def _jpeg(self, pictures: Tensor, draws: Tensor) -> Tensor:
+    def _jpeg(self, pictures: Tensor, numbers: Tensor) -> Tensor:
         """Blocks of 8 × 8 kept coarsely, as JPEG does (all colours like brightness)."""
         height, width = pictures.shape[-2:]
         padded = functional.pad(pictures, (0, -width % 8, 0, -height % 8), mode="replicate")
         batch, colours, rows, columns = padded.shape
         blocks = padded.view(batch, colours, rows // 8, 8, columns // 8, 8).transpose(3, 4) - 128
-        waves = blocks.reshape(batch, -1, 64) @ self._cosine.T
-        step = self._steps * (self.options.jpeg * draws[:, 0]).clamp(min=0.02)[:, None, None]
-        kept = ((waves / step).round() * step) @ self._cosine
-        whole = (kept + 128).view(batch, colours, rows // 8, columns // 8, 8, 8).transpose(3, 4)
+        coefficients = blocks.reshape(batch, -1, 64) @ self._cosine.T
+        step = self._steps * (self.options.jpeg * numbers[:, 0]).clamp(min=0.02)[:, None, None]
+        decoded = ((coefficients / step).round() * step) @ self._cosine
+        whole = (decoded + 128).view(batch, colours, rows // 8, columns // 8, 8, 8).transpose(3, 4)
         return whole.reshape(batch, colours, rows, columns)[..., :height, :width]
 
-    def _replace(self, pictures: Tensor, draws: Tensor) -> Tensor:
+    def _replace(self, pictures: Tensor, numbers: Tensor) -> Tensor:
         """Up to three rectangles show another part of the same picture: things that came or went."""
         other = pictures.flip(2, 3)
         marked = torch.zeros_like(pictures[:, :1], dtype=torch.bool)
-        for x, y, size, shape in _columns(draws):
+        for x, y, size, shape in _columns(numbers):
             area = self.options.patches / 3 * size
             wide, tall = (area * (0.5 + shape)).sqrt(), (area / (0.5 + shape)).sqrt()
             across = _inside(x, wide, pictures.shape[3], self.device)
@@ -166,9 +168,9 @@ class Augmenter:
             marked |= (down[:, :, None] & across[:, None, :])[:, None]
         return torch.where(marked, other, pictures)
 
-    def _smooth(self, draws: Tensor, pictures: Tensor) -> Tensor:
+    def _smooth(self, numbers: Tensor, pictures: Tensor) -> Tensor:
         """A smooth field of about 0 to 1 over each picture."""
-        knots = draws.view(-1, 1, _FIELD, _FIELD)
+        knots = numbers.view(-1, 1, _FIELD, _FIELD)
         size = (pictures.shape[2], pictures.shape[3])
         return functional.interpolate(knots, size=size, mode="bicubic", align_corners=True)
 
@@ -179,9 +181,9 @@ class Augmenter:
         return upload(normal.astype(np.float32), self.device)
 
 
-def _columns(draws: Tensor) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
+def _columns(numbers: Tensor) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
     """Place, size and shape of each rectangle."""
-    x, y, size, shape = draws.view(-1, 3, 4).unbind(2)
+    x, y, size, shape = numbers.view(-1, 3, 4).unbind(2)
     return [(x[:, i], y[:, i], size[:, i], shape[:, i]) for i in range(3)]
 
 
@@ -211,6 +213,6 @@ def _cosine_matrix() -> Tensor:
     return torch.from_numpy(np.kron(matrix, matrix).astype(np.float32))
 
 
-def _turn(device: torch.device) -> Tensor:
+def _hue_rotation(device: torch.device) -> Tensor:
     """Moves colours round the grey axis: red towards green, green towards blue, blue towards red."""
     return torch.tensor([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]], device=device)

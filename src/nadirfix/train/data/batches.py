@@ -1,7 +1,7 @@
-"""From views to batches: what is seen from them, as it would be on another day.
+"""From views to batches: pictures rendered from the map and augmented as if taken on another day.
 
-Where to look is drawn in ``altitude.views`` and ``place.views``; both follow from the seed and an index
-alone, so that a run can be stopped, resumed and shared among processes.
+Views are sampled in ``altitude_views`` and ``place_views``; both follow from the seed and an index alone, so
+that a run can be stopped, resumed and shared among processes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nadirfix.errors import TrainingError
 from nadirfix.geo.views import Views
 from nadirfix.options.training import AugmentOptions
 from nadirfix.train.data.augment import Augmenter
-from nadirfix.train.data.cpu_renderer import ViewSource
+from nadirfix.train.data.cpu_renderer import BatchRenderer
 
 __all__ = ["Pictures", "Sampling", "batch_index", "no_views"]
 
@@ -36,34 +36,34 @@ class Sampling:
 
 
 class Pictures:
-    """Renders training views at a network's size, and lets another day happen to them."""
+    """Renders training views at a network's size, and augments them."""
 
     def __init__(
         self,
-        texture: ViewSource,
+        renderer: BatchRenderer,
         camera: Camera,
         size: tuple[int, int],
         augment: AugmentOptions,
         *,
         seed: int,
     ) -> None:
-        self.texture, self.camera, self.size = texture, camera, size
-        self.augment = Augmenter(augment, seed=seed, device=texture.device)
+        self.renderer, self.camera, self.size = renderer, camera, size
+        self.augment = Augmenter(augment, seed=seed, device=renderer.device)
 
-    def plain(self, views: Views) -> Tensor:
+    def rendered(self, views: Views) -> Tensor:
         """The views as the map shows them (batch, RGB, rows, columns; 0-255).
 
-        The little that lies off the map takes the mean colour of the rest: a black edge would tell a network
-        how large the footprint is.
+        The little that lies off the map takes the mean colour of the rest: a black edge would give away the
+        size of the footprint.
         """
-        pixels, cover = self.texture.render_reduced(views, self.camera, self.size)
-        there = (cover >= 0.5).float()
-        mean = (pixels * there).sum((2, 3), keepdim=True) / there.sum((2, 3), keepdim=True).clamp(min=1)
-        return torch.where(there > 0, pixels, mean)
+        pixels, cover = self.renderer.render_reduced(views, self.camera, self.size)
+        covered = (cover >= 0.5).float()
+        mean = (pixels * covered).sum((2, 3), keepdim=True) / covered.sum((2, 3), keepdim=True).clamp(min=1)
+        return torch.where(covered > 0, pixels, mean)
 
-    def changed(self, views: Views, index: Ints) -> Tensor:
+    def augmented(self, views: Views, index: Ints) -> Tensor:
         """The views as another day might show them."""
-        return self.augment(self.plain(views), index)
+        return self.augment(self.rendered(views), index)
 
 
 def batch_index(step: int, batch: int, part: slice) -> Ints:
@@ -72,10 +72,10 @@ def batch_index(step: int, batch: int, part: slice) -> Ints:
 
 
 def no_views(kind: str, which: str, valid_share: float) -> TrainingError:
-    """The error for a class that has nothing to learn from."""
+    """The error for a class without training views."""
     return TrainingError(
         "training.empty_class",
-        f"the {kind} network has classes without views to learn from",
+        f"the {kind} network has classes without training views",
         seen=f"{which}: no view with {valid_share:.0%} of it on the map",
         do="use a larger map, narrow the recipe's altitude range, or lower valid_share in its training",
     )

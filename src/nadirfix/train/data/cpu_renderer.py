@@ -1,4 +1,4 @@
-"""What nadir cameras see of a map, on a machine without a GPU: OpenCV is far faster there than tensors."""
+"""Rendering batches of nadir views on a machine without a GPU: OpenCV is far faster there than tensors."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from nadirfix.geo.render import pyramid_level, supersample
 from nadirfix.geo.texture import Texture
 from nadirfix.geo.views import Views, ground_from_pixel
 from nadirfix.options.map import RenderOptions
-from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.train.data.sampling_geometry import REDUCED_RATIO, output_ratio, pixel_affine
 
-__all__ = ["HostTexture", "ViewSource", "source_on"]
+__all__ = ["BatchRenderer", "CpuRenderer", "renderer_on"]
 
 Floats = NDArray[np.float64]
 
 
-class ViewSource(Protocol):
-    """A map that shows many views at once, where the training is."""
+class BatchRenderer(Protocol):
+    """Renders many views of a map at once, on the device that trains."""
 
     texture: Texture
     device: torch.device
@@ -33,14 +33,14 @@ class ViewSource(Protocol):
         """Pictures like whole photos made smaller by area, and how much of each pixel the map covers."""
 
 
-def source_on(texture: Texture, device: torch.device | str) -> ViewSource:
-    """The map where the training is, each device in the way it is fastest."""
+def renderer_on(texture: Texture, device: torch.device | str) -> BatchRenderer:
+    """The renderer that is fastest on this device."""
     where = torch.device(device)
-    return HostTexture(texture) if where.type == "cpu" else DeviceTexture(texture, where)
+    return CpuRenderer(texture) if where.type == "cpu" else DeviceRenderer(texture, where)
 
 
-class HostTexture:
-    """A map in the host's memory: the same pictures as ``DeviceTexture``, one after the other."""
+class CpuRenderer:
+    """A map in main memory: the same pictures as ``DeviceRenderer``, one after the other."""
 
     def __init__(self, texture: Texture, *, options: RenderOptions | None = None) -> None:
         self.texture, self.device = texture, torch.device("cpu")

@@ -1,4 +1,4 @@
-"""What nadir cameras see of a map, many views at once, on the device that trains.
+"""Rendering batches of nadir views of a map on the device that trains.
 
 The same definition of resampling as ``geo.render``. A pixel is four numbers (red, green, blue, cover; light
 already multiplied by cover) that lie together, so that one sample costs four reads of one word each, and all
@@ -16,14 +16,14 @@ from torch import Tensor
 from torch.nn.functional import conv2d
 
 from nadirfix.camera import Camera
-from nadirfix.geo.render import gather_weights, pyramid_level, supersample
+from nadirfix.geo.render import downsampling_kernel, pyramid_level, supersample
 from nadirfix.geo.texture import Texture
 from nadirfix.geo.views import Views, ground_from_pixel
 from nadirfix.options.map import RenderOptions
 from nadirfix.train.data.sampling_geometry import REDUCED_RATIO, output_ratio, pixel_affine
-from nadirfix.train.device import fused, upload
+from nadirfix.train.device import compiled, upload
 
-__all__ = ["DeviceTexture"]
+__all__ = ["DeviceRenderer"]
 
 Floats = NDArray[np.float64]
 Which = NDArray[np.int64]
@@ -34,7 +34,7 @@ _CHUNK = {"cuda": 16_000_000, "cpu": 500_000}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Aim:
+class _Geometry:
     """Per view: from output pixels to pixels of its level, counted from a whole pixel near the centre."""
 
     matrix: Tensor  # (B, 3, 3)
@@ -45,8 +45,8 @@ class _Aim:
     height: Tensor
 
 
-class DeviceTexture:
-    """A map on a device, ready to be looked at."""
+class DeviceRenderer:
+    """A map in a device's memory, rendered in batches."""
 
     def __init__(
         self, texture: Texture, device: torch.device | str, *, options: RenderOptions | None = None
@@ -60,7 +60,7 @@ class DeviceTexture:
         self._offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
         self._index = torch.int32 if counts.sum() < 2**31 else torch.int64
         self._words = self._load(int(counts.sum()))
-        self._sample = fused(_samples, self.device)
+        self._sample = compiled(_samples, self.device)
         self._matrices: dict[tuple[int, int, bytes], Tensor] = {}
 
     def _load(self, count: int) -> Tensor:
@@ -96,15 +96,15 @@ class DeviceTexture:
         ``reduced`` pictures look like whole photos that were made smaller by area, as a network gets them:
         sub-samples are gathered evenly instead of by the Gaussian, which would darken the finest detail.
         """
-        weights = _even_weights(self.options) if reduced else gather_weights(self.options)
+        weights = _even_weights(self.options) if reduced else downsampling_kernel(self.options)
         ratio = output_ratio(self.texture, views, camera, size)
         finer = np.array([supersample(float(r), self.options) for r in ratio])
         out = torch.empty((len(views), 4, size[1], size[0]), dtype=torch.float32, device=self.device)
         for k in np.unique(finer):
             for some in self._pieces(np.flatnonzero(finer == k), size, int(k)):
                 sharper = REDUCED_RATIO if reduced else 1.0
-                aim = self._aim(views.take(some), camera, size, ratio[some] * sharper)
-                out[upload(some, self.device)] = self._picture(aim, size, int(k), weights)
+                geometry = self._geometry(views.take(some), camera, size, ratio[some] * sharper)
+                out[upload(some, self.device)] = self._picture(geometry, size, int(k), weights)
         cover = out[:, 3:]
         return (out[:, :3] / cover.clamp(min=1e-6)).clamp_(0, 255), cover
 
@@ -114,7 +114,7 @@ class DeviceTexture:
         piece = max(1, _CHUNK.get(self.device.type, _CHUNK["cuda"]) // per_view)
         return [which[start : start + piece] for start in range(0, len(which), piece)]
 
-    def _aim(self, views: Views, camera: Camera, size: tuple[int, int], ratio: Floats) -> _Aim:
+    def _geometry(self, views: Views, camera: Camera, size: tuple[int, int], ratio: Floats) -> _Geometry:
         count = len(self._sizes)
         level = np.array([pyramid_level(float(r), count, self.options) for r in ratio])
         affine = pixel_affine(self.texture, views, camera)
@@ -125,11 +125,11 @@ class DeviceTexture:
         matrix[:, :2] -= (whole + 0.5)[:, :, None] * matrix[:, 2:]
         parts = (whole[:, 0], whole[:, 1], self._offsets[level], self._sizes[level, 1], self._sizes[level, 0])
         ints = upload(np.stack(parts).astype(np.int64), self.device, self._index).unbind(0)
-        return _Aim(upload(matrix.astype(np.float32), self.device), *ints)
+        return _Geometry(upload(matrix.astype(np.float32), self.device), *ints)
 
-    def _picture(self, aim: _Aim, size: tuple[int, int], finer: int, weights: Weights) -> Tensor:
+    def _picture(self, geometry: _Geometry, size: tuple[int, int], finer: int, weights: Weights) -> Tensor:
         """Light and cover, (B, 4, height, width), float32."""
-        samples = self._sample(self._words, aim, *(self._spots(n, finer) for n in size))
+        samples = self._sample(self._words, geometry, *(self._spots(n, finer) for n in size))
         if finer == 1:
             return samples.permute(0, 3, 1, 2).float()
         return self._gather(samples, size, finer, weights).float()
@@ -173,16 +173,16 @@ class DeviceTexture:
         return upload(matrix, self.device, self.dtype)
 
 
-def _samples(store: Tensor, aim: _Aim, u: Tensor, v: Tensor) -> Tensor:
+def _samples(store: Tensor, geometry: _Geometry, u: Tensor, v: Tensor) -> Tensor:
     """Bilinear samples (B, rows, columns, 4) at output positions."""
     a, b, c = (
         m[:, 0, None, None] * u + m[:, 1, None, None] * v[:, None] + m[:, 2, None, None]
-        for m in aim.matrix.unbind(1)
+        for m in geometry.matrix.unbind(1)
     )
-    x, part_x = _corner(a / c, aim.column, aim.width)
-    y, part_y = _corner(b / c, aim.row, aim.height)
-    stride = (aim.width + 2)[:, None, None]
-    at = aim.offset[:, None, None] + (y + 1) * stride + (x + 1)
+    x, part_x = _corner(a / c, geometry.column, geometry.width)
+    y, part_y = _corner(b / c, geometry.row, geometry.height)
+    stride = (geometry.width + 2)[:, None, None]
+    at = geometry.offset[:, None, None] + (y + 1) * stride + (x + 1)
     below = at + stride
     top = torch.lerp(*_both(_read(store, at), _read(store, at + 1), part_x))
     bottom = torch.lerp(*_both(_read(store, below), _read(store, below + 1), part_x))
@@ -211,7 +211,7 @@ def _read(store: Tensor, at: Tensor) -> Tensor:
 
 def _even_weights(options: RenderOptions) -> Weights:
     """Weights as many as the Gaussian's that take a pixel's own sub-samples alike and no others."""
-    weights = np.zeros_like(gather_weights(options))
+    weights = np.zeros_like(downsampling_kernel(options))
     first = (len(weights) - options.supersample) // 2
     weights[first : first + options.supersample] = 1 / options.supersample
     return weights

@@ -1,4 +1,4 @@
-"""Where to look from to learn places: at the canonical scale, anywhere in a cell, at any heading."""
+"""Sampling views to learn places from: at the canonical scale, anywhere in a cell, at any heading."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.altitude.bins import AltitudeBins
-from nadirfix.geo.coverage import Ground, held_out
+from nadirfix.geo.coverage import MapCoverage, held_out
 from nadirfix.geo.grid import ClassOrder, Grid, lattice_places
 from nadirfix.geo.views import Views
 from nadirfix.random_numbers import uniform
@@ -33,8 +33,8 @@ class Lattice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Spots:
-    """Places to look at, sorted by class: those of class i are ``count[i]`` from ``first[i]`` on."""
+class _Places:
+    """Training places, sorted by class: those of class i are ``count[i]`` from ``first[i]`` on."""
 
     east_m: Floats
     north_m: Floats
@@ -51,7 +51,7 @@ class PlaceSampler:
 
     def __init__(
         self,
-        ground: Ground,
+        coverage: MapCoverage,
         sampling: Sampling,
         grid: Grid,
         *,
@@ -59,11 +59,11 @@ class PlaceSampler:
         scales: Floats,
         lattice: Lattice | None = None,
     ) -> None:
-        self.ground, self.sampling, self.grid = ground, sampling, grid
+        self.coverage, self.sampling, self.grid = coverage, sampling, grid
         self.altitude_m, self.scales, self.lattice = altitude_m, scales, lattice
         self.block_m = grid.cell_m / _BLOCKS_PER_CELL
         self._places = {flag: self._find(validation=flag) for flag in (False, True)}
-        self._groups: list[dict[bool, _Spots]] = []
+        self._groups: list[dict[bool, _Places]] = []
 
     def order(self) -> ClassOrder:
         """A class for every cell that has views to learn from."""
@@ -73,26 +73,26 @@ class PlaceSampler:
     def use(self, order: ClassOrder) -> None:
         """Sort the places by these classes; a class without any is an error."""
         self._groups = [{flag: self._sorted(cells, flag) for flag in (False, True)} for cells in order.cells]
-        for cells, found in zip(order.cells, self._groups, strict=True):
-            empty = cells[found[False].count == 0]
+        for cells, places in zip(order.cells, self._groups, strict=True):
+            empty = cells[places[False].count == 0]
             if len(empty):
                 raise no_views("place", _named(empty), self.sampling.valid_share)
 
     def places(self, group: int) -> int:
-        """How many places there are to look at in a group."""
+        """How many training places a group has."""
         return len(self._groups[group][False].east_m)
 
     def draw(
         self, index: Ints, group: int, *, validation: bool = False, label: Ints | None = None
     ) -> tuple[Views, Ints]:
         """The views of these indices, and the class within the group of each, unless it is given."""
-        spots, lattice = self._groups[group][validation], None if validation else self.lattice
+        places, lattice = self._groups[group][validation], None if validation else self.lattice
         u = uniform(self.sampling.seed, f"place {group} {validation}", index, 8)
-        label = _picked(spots, u[:, 0]) if label is None else label
-        spot = spots.first[label] + (u[:, 1] * spots.count[label]).astype(np.int64)
+        label = _picked(places, u[:, 0]) if label is None else label
+        spot = places.first[label] + (u[:, 1] * places.count[label]).astype(np.int64)
         jitter_m = 0.0 if lattice else self.block_m
-        east_m = spots.east_m[spot] + jitter_m * (u[:, 2] - 0.5)
-        north_m = spots.north_m[spot] + jitter_m * (u[:, 3] - 0.5)
+        east_m = places.east_m[spot] + jitter_m * (u[:, 2] - 0.5)
+        north_m = places.north_m[spot] + jitter_m * (u[:, 3] - 0.5)
         scale = self.scales[(u[:, 4] * len(self.scales)).astype(np.int64)]
         heading = 360 * u[:, 5]
         if lattice:
@@ -101,26 +101,26 @@ class PlaceSampler:
         return Views(east_m, north_m, self.altitude_m * scale, heading, tilt, 360 * u[:, 7]), label
 
     def _find(self, *, validation: bool) -> tuple[Floats, Floats]:
-        """Places from which enough of the map is seen, whichever way one turns."""
+        """Places where the map covers enough of a view at any heading."""
         if self.lattice and not validation:
             east, north = self._lattice(self.lattice.stride_m)
-            kept = np.ones(len(east), np.bool_)
+            usable = np.ones(len(east), np.bool_)
         else:
             east, north = self._lattice(self.block_m)
-            kept = held_out(*self.grid.local_m(east, north).T, block_m=self.block_m) == validation
-        kept &= self._seen(east, north)
-        return east[kept], north[kept]
+            usable = held_out(*self.grid.local_m(east, north).T, block_m=self.block_m) == validation
+        usable &= self._covered(east, north)
+        return east[usable], north[usable]
 
     def _lattice(self, stride_m: float) -> tuple[Floats, Floats]:
-        return lattice_places(self.ground.bounds, stride_m, origin_m=self.grid.origin_m)
+        return lattice_places(self.coverage.bounds, stride_m, origin_m=self.grid.origin_m)
 
-    def _seen(self, east: Floats, north: Floats) -> Flags:
+    def _covered(self, east: Floats, north: Floats) -> Flags:
         altitude = np.full(len(east), self.altitude_m)
         turned = (Views.level(east, north, altitude, np.full(len(east), deg)) for deg in (0.0, 90.0))
-        shares = [self.ground.valid_share(views, self.sampling.camera) for views in turned]
+        shares = [self.coverage.valid_share(views, self.sampling.camera) for views in turned]
         return np.asarray(np.minimum(*shares) >= self.sampling.valid_share)
 
-    def _sorted(self, cells: Ints, validation: bool) -> _Spots:
+    def _sorted(self, cells: Ints, validation: bool) -> _Places:
         east, north = self._places[validation]
         class_of = {(int(e), int(n)): i for i, (e, n) in enumerate(cells)}
         label = np.array(
@@ -129,7 +129,7 @@ class PlaceSampler:
         row = np.flatnonzero(label >= 0)
         row = row[np.argsort(label[row], kind="stable")]
         count = np.bincount(label[row], minlength=len(cells))
-        return _Spots(east[row], north[row], np.cumsum(count) - count, count)
+        return _Places(east[row], north[row], np.cumsum(count) - count, count)
 
 
 def scales_within_bins(bins: AltitudeBins, *, step_m: float = 1.0) -> Floats:
@@ -138,9 +138,9 @@ def scales_within_bins(bins: AltitudeBins, *, step_m: float = 1.0) -> Floats:
     return np.asarray(altitudes / bins.centers_m[bins.indices_of(altitudes)])
 
 
-def _picked(spots: _Spots, by_class: Floats) -> Ints:
+def _picked(places: _Places, by_class: Floats) -> Ints:
     """A class that has places, each as often as the next."""
-    filled = np.flatnonzero(spots.count)
+    filled = np.flatnonzero(places.count)
     return np.asarray(filled[(by_class * len(filled)).astype(np.int64)])
 
 

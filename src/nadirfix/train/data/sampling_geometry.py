@@ -13,9 +13,9 @@ __all__ = ["REDUCED_RATIO", "output_ratio", "pixel_affine"]
 
 Floats = NDArray[np.float64]
 
-#: Reduced pictures look at a level this much finer: measured on a 0.3 m map, their finest spectral detail is
-#: then within 0.2 (natural logarithm) of a reduced photo's at every altitude, without a jump between levels
-#: that would give the altitude away.
+#: Reduced pictures are sampled from a level this much finer: measured on a 0.3 m map, their finest spectral
+#: detail is then within 0.2 (natural logarithm) of a reduced photo's at every altitude, without a jump
+#: between levels that would give the altitude away.
 REDUCED_RATIO = 0.6
 
 
@@ -29,14 +29,14 @@ def output_ratio(texture: Texture, views: Views, camera: Camera, size: tuple[int
 def pixel_affine(texture: Texture, views: Views, camera: Camera) -> Floats:
     """Each view's own affine from metres about its centre to level-0 pixels, by least squares.
 
-    Over one footprint the curvature of a map's projection is centimetres; nine points see it fairly.
+    Over one footprint the curvature of a map's projection is centimetres; nine points sample it fairly.
     """
     step = 0.25 * max(camera.footprint_m(1.0)) * views.altitude_m[:, None]
     de, dn = (g.ravel()[None] for g in np.meshgrid([-1.0, 0.0, 1.0], [-1.0, 0.0, 1.0]))
     east, north = views.east_m[:, None] + step * de, views.north_m[:, None] + step * dn
-    found = texture.pixel_from_ground(east.ravel(), north.ravel(), texture.epsg)
+    pixels = texture.pixel_from_ground(east.ravel(), north.ravel(), texture.epsg)
     affine = np.tile(np.eye(3), (len(views), 1, 1))
-    for i, p in enumerate(np.asarray(f).reshape(east.shape) for f in found):
+    for i, p in enumerate(np.asarray(f).reshape(east.shape) for f in pixels):
         slopes = [(p * de).sum(1) / 6 / step[:, 0], (p * dn).sum(1) / 6 / step[:, 0]]
         affine[:, i] = np.stack([*slopes, p.mean(1)], axis=1)
     return affine

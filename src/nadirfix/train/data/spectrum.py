@@ -1,4 +1,4 @@
-"""The picture as frequencies, for whole training batches on the device that trains."""
+"""Fourier spectra of pictures, for whole training batches on the device that trains."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from nadirfix.image.spectrum import FLATTEST_LEVELS, USUAL_LEVELS, unit_per_byte
+from nadirfix.image.spectrum import MIN_STD_LEVELS, TARGET_STD_LEVELS, intensity_scale
 from nadirfix.options.recipe import NetworkOptions
 
 __all__ = ["log_spectrum"]
@@ -19,18 +19,18 @@ def log_spectrum(pixels: Tensor, network: NetworkOptions) -> Tensor:
     Equal to ``image.spectrum.log_spectrum`` to 1e-4, hence the double precision; on a GPU it is bound by
     memory and costs little.
     """
-    intensity = pixels.double() * unit_per_byte(network)
+    intensity = pixels.double() * intensity_scale(network)
     if network.intensity == "contrast":
-        intensity = _with_usual_contrast(intensity)
+        intensity = _contrast_normalised(intensity)
     magnitude = torch.fft.fft2(intensity * _signs(pixels)).abs()
     return (torch.log1p(magnitude) / math.log(network.log_base)).float()
 
 
-def _with_usual_contrast(pixels: Tensor) -> Tensor:
+def _contrast_normalised(pixels: Tensor) -> Tensor:
     mean = pixels.mean(dim=(-2, -1), keepdim=True)
     off = pixels - mean
-    deviation = off.square().mean(dim=(-3, -2, -1), keepdim=True).sqrt().clamp(min=FLATTEST_LEVELS)
-    return mean + off * (USUAL_LEVELS / deviation)
+    deviation = off.square().mean(dim=(-3, -2, -1), keepdim=True).sqrt().clamp(min=MIN_STD_LEVELS)
+    return mean + off * (TARGET_STD_LEVELS / deviation)
 
 
 def _signs(pixels: Tensor) -> Tensor:

@@ -7,14 +7,14 @@ from torch import Tensor, nn
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.options.recipe import NetworkOptions
 from nadirfix.train.models.embedder import Embedder, seeded
-from nadirfix.train.models.embedder_checkpoint import start_embedder
+from nadirfix.train.models.embedder_checkpoint import load_embedder
 from nadirfix.train.models.weights import WeightsRecord, load_encoder
 
 __all__ = ["AltitudeNetwork", "build_altitude_network"]
 
 
 class AltitudeNetwork(nn.Module):
-    """How high was it taken: one prototype per altitude class, no bias, compared with the raw embedding."""
+    """A score for every altitude class: one prototype each, no bias, compared with the raw embedding."""
 
     def __init__(self, embedder: Embedder, classes: int) -> None:
         super().__init__()
@@ -43,4 +43,4 @@ def build_altitude_network(
     with seeded(seed):
         encoder, record = load_encoder(options)
         network = AltitudeNetwork(Embedder(encoder, options, record), len(bins))
-    return network, start_embedder(network.embedder, options.start, record)
+    return network, load_embedder(network.embedder, options.start, record)

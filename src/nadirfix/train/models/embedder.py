@@ -1,4 +1,4 @@
-"""What both networks share: a picture (or its spectrum) becomes one vector."""
+"""What both networks share: a picture (or its spectrum) becomes one vector (ADR 3)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Embedder(nn.Module):
         self.dimensions = self.aggregator.dimensions
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The raw embedding of each picture: its length says how sure the network is of what it sees."""
+        """The raw embedding of each picture: its length is a measure of quality."""
         normed = (inputs - self.get_buffer("mean")) / self.get_buffer("scale")
         embedding: Tensor = self.aggregator(self.encoder(normed))
         return embedding

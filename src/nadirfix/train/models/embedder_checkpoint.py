@@ -1,7 +1,7 @@
 """Embedders to start from: whole ones, encoder and aggregator, shipped with the package or given as a file.
 
-Each file says what its embedder learned from, and under which licence: those of the tiny recipe from the
-procedural world alone, those of the standard recipe from real places as well (docs/model-card.md).
+Each file states what its embedder was trained on, and under which licence: those of the tiny recipe from the
+procedural world alone, those of the standard recipe from real places as well (docs/model-card.md) (ADR 39).
 """
 
 from __future__ import annotations
@@ -20,50 +20,50 @@ from nadirfix.runtime.int8 import LARGE
 from nadirfix.train.models.embedder import Embedder
 from nadirfix.train.models.weights import WeightsRecord
 
-__all__ = ["embedder_says", "save_embedder", "start_embedder"]
+__all__ = ["embedder_metadata", "load_embedder", "save_embedder"]
 
 _SHIPPED = "nadirfix.weights"
 #: The largest number half precision holds.
 _HALF = 65504.0
-#: Beside a tensor in eight bits lies one of this ending: what each of its rows is multiplied by.
+#: An int8 tensor has a companion with this ending: the scale of each of its rows.
 _FACTOR = ":factor"
 
 
-def start_embedder(embedder: Embedder, start: str, record: WeightsRecord) -> WeightsRecord:
+def load_embedder(embedder: Embedder, start: str, record: WeightsRecord) -> WeightsRecord:
     """Fill the embedder with weights by name or path; the record says where they came from."""
     if not start:
         return record
     data = _bytes(start)
-    tensors, said = _parsed(data, start)
+    tensors, metadata = _parsed(data, start)
     _fill(embedder, tensors, start)
-    licence = said.get("licence", "not stated")
+    licence = metadata.get("licence", "not stated")
     return WeightsRecord(source=start, sha256=hashlib.sha256(data).hexdigest(), licence=licence)
 
 
-def save_embedder(embedder: Embedder, path: Path, said: dict[str, str], *, eight_bits: bool = False) -> None:
-    """Write an embedder, large weights in half precision or eight bits, and what there is to say of it."""
+def save_embedder(embedder: Embedder, path: Path, metadata: dict[str, str], *, int8: bool = False) -> None:
+    """Write an embedder, large weights in half precision or int8, and its metadata."""
     from safetensors.torch import save
 
     stored: dict[str, Tensor] = {}
     for name, value in _own(embedder).items():
-        stored |= _narrowed(name, value.cpu(), eight_bits=eight_bits)
+        stored |= _compressed(name, value.cpu(), int8=int8)
     with atomic_file(path) as scratch:
-        scratch.write_bytes(save({k: v.contiguous() for k, v in stored.items()}, metadata=said))
+        scratch.write_bytes(save({k: v.contiguous() for k, v in stored.items()}, metadata=metadata))
 
 
-def embedder_says(path: Path) -> dict[str, str]:
-    """What the file of an embedder says about itself."""
+def embedder_metadata(path: Path) -> dict[str, str]:
+    """The metadata in an embedder's file: training data, licence and so on."""
     return dict(_parsed(path.read_bytes(), str(path))[1])
 
 
-def _narrowed(name: str, value: Tensor, *, eight_bits: bool) -> dict[str, Tensor]:
-    """A tensor as it is stored: half precision, or eight bits with a factor for each row.
+def _compressed(name: str, value: Tensor, *, int8: bool) -> dict[str, Tensor]:
+    """A tensor as it is stored: half precision, or int8 with a scale for each row.
 
     Small ones stay as they are: a variance can be larger than half precision holds, and they cost nothing.
     """
     if not value.is_floating_point() or value.numel() < LARGE:
         return {name: value}
-    if not (eight_bits and value.dim() > 1):
+    if not (int8 and value.dim() > 1):
         return {name: value.half() if float(value.abs().max()) < _HALF else value}
     rows = value.float().flatten(1)
     factor = rows.abs().amax(dim=1).clamp(min=1e-12) / 127
@@ -71,8 +71,8 @@ def _narrowed(name: str, value: Tensor, *, eight_bits: bool) -> dict[str, Tensor
     return {name: whole, name + _FACTOR: factor}
 
 
-def _widened(stored: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors as they are trained on."""
+def _decompressed(stored: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors in the precision they are trained in."""
     wide = {name: value for name, value in stored.items() if not name.endswith(_FACTOR)}
     for name, value in stored.items():
         if name.endswith(_FACTOR):
@@ -107,7 +107,7 @@ def _parsed(data: bytes, start: str) -> tuple[dict[str, Tensor], dict[str, Any]]
     from safetensors.torch import load
 
     try:
-        tensors = _widened(load(data))
+        tensors = _decompressed(load(data))
     except (SafetensorError, KeyError) as error:
         raise _misfit(start, str(error)) from error
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])

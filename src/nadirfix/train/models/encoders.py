@@ -23,7 +23,7 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder:
-    """What the rest of the house needs to know about an encoder."""
+    """What the rest of the code needs to know about an encoder."""
 
     make: Callable[[Config], nn.Module]
     channels: int
@@ -69,7 +69,7 @@ class SmallEncoder(nn.Module):
 
 
 class _Refine(nn.Module):
-    """One more look at the same scale, added to what is there."""
+    """A residual convolution at the same scale; ``look`` is a key in the weights that are shipped."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -113,8 +113,8 @@ def positions_of(name: str, *, width_px: int, height_px: int) -> tuple[int, int]
 
 def _step(channels: int, width: int) -> nn.Module:
     """Half the size, more channels."""
-    look = nn.Conv2d(channels, width, 3, stride=2, padding=1, bias=False)
-    return nn.Sequential(look, nn.GroupNorm(8, width), nn.ReLU())
+    convolution = nn.Conv2d(channels, width, 3, stride=2, padding=1, bias=False)
+    return nn.Sequential(convolution, nn.GroupNorm(8, width), nn.ReLU())
 
 
 def _resnet50_stage3(config: Config) -> nn.Module:

@@ -33,7 +33,7 @@ _NORM_RANGE = (1e-3, 100.0)
 
 
 def ce_logits(embeddings: Tensor, prototypes: Tensor) -> Tensor:
-    """Plain scores: how far each embedding reaches along each prototype."""
+    """Plain scores: the dot product of each embedding with each prototype."""
     return embeddings @ prototypes.T
 
 
@@ -96,7 +96,7 @@ def sharpness(pictures: Tensor) -> Tensor:
 def head_logits(
     embeddings: Tensor, prototypes: Tensor, labels: Tensor, gamma: Tensor, head: HeadOptions
 ) -> Tensor:
-    """The training scores of the head these options name; only QAMC looks at the quality ``gamma``."""
+    """The training scores of the head these options name; only QAMC uses the quality ``gamma``."""
     if head.kind == "ce":
         return ce_logits(embeddings, prototypes)
     cosine = cosines(embeddings, prototypes)

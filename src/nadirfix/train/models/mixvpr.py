@@ -1,4 +1,4 @@
-"""MixVPR: a feature map becomes one vector, every position having a say in every number of it.
+"""MixVPR: a feature map becomes one vector, every position contributing to every number of it.
 
 Written from the equations of the paper (Ali-bey, Chaib-draa, Giguère 2023): mixing blocks over the flattened
 positions, then a projection of the channels and one of the positions. What comes out is *not* normalised:

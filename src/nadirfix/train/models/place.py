@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from nadirfix.geo.grid import ClassOrder
 from nadirfix.options.recipe import HeadOptions, NetworkOptions
 from nadirfix.train.models.embedder import Embedder, seeded
-from nadirfix.train.models.embedder_checkpoint import start_embedder
+from nadirfix.train.models.embedder_checkpoint import load_embedder
 from nadirfix.train.models.heads import GroupHeads
 from nadirfix.train.models.weights import WeightsRecord, load_encoder
 
@@ -15,7 +15,7 @@ __all__ = ["PlaceNetwork", "build_place_network"]
 
 
 class PlaceNetwork(nn.Module):
-    """What a place looks like: an embedding, and one classifier over cells per group."""
+    """An embedding of the picture, and one classifier over cells per group."""
 
     def __init__(self, embedder: Embedder, heads: GroupHeads) -> None:
         super().__init__()
@@ -44,4 +44,4 @@ def build_place_network(
         encoder, record = load_encoder(options)
         embedder = Embedder(encoder, options, record)
         network = PlaceNetwork(embedder, GroupHeads(embedder.dimensions, order.sizes, head))
-    return network, start_embedder(embedder, options.start, record)
+    return network, load_embedder(embedder, options.start, record)

@@ -63,8 +63,8 @@ def load_encoder(options: NetworkOptions) -> tuple[nn.Module, WeightsRecord]:
     folder = _folder(options.weights)
     config = _json(folder / "config.json")
     if config.get("model_type") != entry.model_type:
-        seen = f"{options.weights} is of type {config.get('model_type')!r}"
-        raise _mismatch(f"{options.encoder} needs weights of type {entry.model_type!r}", seen)
+        detail = f"{options.weights} is of type {config.get('model_type')!r}"
+        raise _mismatch(f"{options.encoder} needs weights of type {entry.model_type!r}", detail)
     encoder = build_encoder(options.encoder, config=config)
     _fill(encoder, _tensors(folder), entry, options)
     return encoder, _record(folder, options)
@@ -96,8 +96,8 @@ def _hub_folder(name: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=list(_FILES), etag_timeout=_HUB_TIMEOUT_S))
     except Exception as error:  # whatever its client raises: the remedies are the same
         reason = str(error).strip().partition("\n")[0]
-        seen = f"{name} is neither a folder nor in the hub's cache, and the hub said: {reason}"
-        raise _missing(seen) from error
+        detail = f"{name} is neither a folder nor in the hub's cache, and the hub answered: {reason}"
+        raise _missing(detail) from error
 
 
 def _cached(name: str) -> Path | None:
@@ -145,10 +145,10 @@ def _fill(encoder: nn.Module, stored: dict[str, Tensor], entry: Encoder, options
 
 
 def _record(folder: Path, options: NetworkOptions) -> WeightsRecord:
-    said = (
+    preprocessor = (
         _json(folder / "preprocessor_config.json") if (folder / "preprocessor_config.json").is_file() else {}
     )
-    mean, std = said.get("image_mean", IMAGENET_MEAN), said.get("image_std", IMAGENET_STD)
+    mean, std = preprocessor.get("image_mean", IMAGENET_MEAN), preprocessor.get("image_std", IMAGENET_STD)
     return WeightsRecord(
         source=folder.name if Path(options.weights).expanduser().is_dir() else options.weights,
         sha256=_sha256(folder / "model.safetensors"),
@@ -164,8 +164,8 @@ def _licence(folder: Path) -> str:
     if not card.is_file():
         return ""
     header = card.read_text(encoding="utf-8", errors="replace").partition("\n---")[0]
-    found = re.search(r"^license:\s*(\S+)", header, re.MULTILINE)
-    return found.group(1) if found else ""
+    match = re.search(r"^license:\s*(\S+)", header, re.MULTILINE)
+    return match.group(1) if match else ""
 
 
 def _sha256(path: Path) -> str:

@@ -1,0 +1,79 @@
+"""Which stages a photo goes through, decided once: everybody who needs to know asks the plan (ADR 44)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from nadirfix.options.locate import LocateOptions
+
+if TYPE_CHECKING:
+    from nadirfix.bundle.bundle import Bundle
+
+__all__ = ["AnsweredBy", "Plan", "answered_by"]
+
+#: Who has the last word: geometric verification, the votes of the whole frame, or the retrieved references.
+AnsweredBy = Literal["verification", "voting", "retrieval"]
+
+_USUAL = LocateOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How one photo will be located, from what the bundle carries, what is wanted, and what is known."""
+
+    altitude_given: bool
+    cropped: bool  # to the references' scale; False: the whole photo, as if its altitude were not known
+    cells: int  # how many of the likeliest are searched; 0: all
+    answered_by: AnsweredBy
+
+    @classmethod
+    def of(cls, bundle: Bundle, options: LocateOptions = _USUAL, *, altitude_given: bool = False) -> Plan:
+        """The plan for a photo on this bundle."""
+        return cls(
+            altitude_given=altitude_given,
+            cropped=options.crop,
+            cells=_cells(bundle, options),
+            answered_by=answered_by(bundle, options, altitude_given=altitude_given),
+        )
+
+    @property
+    def estimates_altitude(self) -> bool:
+        """Whether the altitude network may be needed."""
+        return self.cropped
+
+    @property
+    def verifies(self) -> bool:
+        """Whether the map confirms the answer, or refuses it."""
+        return self.answered_by == "verification"
+
+    @property
+    def votes(self) -> bool:
+        """Whether the whole frame proposes views: to answer, or to be verified."""
+        return self.answered_by != "retrieval"
+
+    @property
+    def ties_matter(self) -> bool:
+        """Whether the last candidate decides, so that rounding must not choose it."""
+        return self.answered_by == "retrieval"
+
+
+def answered_by(
+    bundle: Bundle, options: LocateOptions = _USUAL, *, altitude_given: bool = False
+) -> AnsweredBy:
+    """Who has the last word. Without an altitude there is no scale at which to ask map or frame."""
+    if not (options.crop or altitude_given):
+        return "retrieval"
+    if options.verify and bundle.matcher_name is not None:
+        return "verification"
+    # Networks that never saw the map tell its cells apart badly; all crops of the frame together do not.
+    voting = bundle.described if options.whole_frame is None else options.whole_frame
+    return "voting" if voting else "retrieval"
+
+
+def _cells(bundle: Bundle, options: LocateOptions) -> int:
+    """As many as wanted; else three, or all of a map that is small enough and that nothing was trained on."""
+    if options.cells is not None:
+        return options.cells
+    everywhere = bundle.described and bundle.reference_count <= options.search_all_up_to
+    return 0 if everywhere else options.published_cells
