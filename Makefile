@@ -12,18 +12,6 @@ NPM := npm --prefix web --loglevel=error
 unexport PYTHONDONTWRITEBYTECODE
 PYTHONPYCACHEPREFIX ?= $(abspath $(VENV))/bytecode
 export PYTHONPYCACHEPREFIX
-# Parts of others, and studies that need imagery or a GPU: their first lines say what to give them.
-HELPERS := bench/record.py bench/plain.py bench/accuracy_tables.py \
-  bench/accuracy_networks.py bench/accuracy_fixes.py bench/accuracy_cover.py \
-  bench/accuracy_published.py bench/accuracy_halves.py bench/accuracy_rows.py bench/accuracy_unseen.py bench/rows_known.py \
-  bench/alike.py bench/beside.py bench/changes.py bench/displaced.py bench/shots.py bench/trained.py bench/weigh.py \
-  bench/gpu_path.py bench/gpu_clock.py bench/gpu_decode.py bench/gpu_verify.py bench/gpu_look.py
-STUDIES := bench/apart.py bench/bins.py bench/build.py bench/cover.py bench/dates.py bench/described.py bench/eight_bits.py bench/encoder.py \
-  bench/ground.py bench/halves.py bench/headline.py bench/matcher.py bench/matcher_weigh.py bench/mend.py bench/mixed.py bench/places.py \
-  bench/pretrain.py bench/published.py bench/rows.py bench/ship.py bench/stages.py bench/stored.py \
-  bench/taught.py bench/worlds.py
-PAGES := bench/accuracy.py
-BENCHES := $(filter-out $(HELPERS) $(STUDIES) $(PAGES),$(wildcard bench/*.py)) $(PAGES)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup page demo figures picture check lint types contract test long bench clean
@@ -77,9 +65,8 @@ test: setup ## The tests, on two cores
 long: setup ## The rest: networks that learn, every document run, an install from nothing
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m long $(PYTEST_ARGS)
 
-bench: setup ## Every benchmark; results go to bench/results
-	set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done
-	@echo "not run, they need data of yours: $(STUDIES)"
+bench: setup ## Every benchmark that needs nothing given; results go to bench/results
+	$(BIN)/python -m bench.run
 
 clean: ## Remove the demo, builds and caches (the environment stays)
 	rm -rf $(OUT) build dist $(dir $(PAGE)) .mypy_cache .ruff_cache .pytest_cache .hypothesis

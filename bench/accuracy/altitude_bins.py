@@ -1,6 +1,7 @@
 """Altitude classes of every width, fitted to one map without training, on the same views and photos.
 
-python bench/bins.py --bundle B --manifest FILE --name mine [--limit N] [--cache DIR] [--intensity contrast]
+python -m bench.accuracy.altitude_bins --bundle B --manifest FILE --name mine [--limit N]
+    [--cache DIR] [--intensity contrast]
 
 Views of the map and photos are embedded once by the bundle's altitude network; classes of 25, 50, 75 and
 100 m and of variable width are then fitted to the same vectors, so that nothing but the classes differs.
@@ -17,22 +18,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from record import record
 
+from bench.lib.record import record
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.arrays import softmax
 from nadirfix.bundle import Bundle
 from nadirfix.bundle import layout as parts
 from nadirfix.files import atomic_file
 from nadirfix.geo.texture import Texture
-from nadirfix.image.blank import without_blank
+from nadirfix.image.black_borders import fill_black_borders
 from nadirfix.image.crop import network_frame
 from nadirfix.image.decode import decode
 from nadirfix.image.spectrum import log_spectrum
-from nadirfix.offline.altitude_fit import Looks, draw_views, fit_directions, scores_of
+from nadirfix.offline.altitude_fit import ViewSamples, draw_views, fit_directions, scores_of
 from nadirfix.options.recipe import BinOptions, NetworkOptions
-from nadirfix.parallel import cores, in_order
-from nadirfix.photo_list import read_manifest
+from nadirfix.parallel import cores, map_in_order
+from nadirfix.photo_list import read_photo_list
 from nadirfix.runtime import load_network
 
 #: Embeddings, a row each, and the altitudes they are of.
@@ -56,21 +57,22 @@ def main() -> None:
     given = options.parse_args()
     bundle = Bundle.load(given.bundle)
     network = dataclasses.replace(bundle.recipe.altitude_network, intensity=given.intensity)
-    seen, seen_m = kept(given, "map", lambda: of_map(bundle, network, given.views))
-    photos, true_m = kept(given, "photos", lambda: of_photos(bundle, network, given.manifest, given.limit))
-    told = {name: fitted(AltitudeBins.from_options(one), bundle, (seen, seen_m), (photos, true_m))
+    map_spectra, map_altitudes_m = cached(given, "map", lambda: of_map(bundle, network, given.views))
+    photos, true_m = cached(given, "photos", lambda: of_photos(bundle, network, given.manifest, given.limit))
+    known = map_spectra, map_altitudes_m
+    by_bins = {name: fitted(AltitudeBins.from_options(one), bundle, known, (photos, true_m))
             for name, one in WIDTHS.items()}  # fmt: skip
-    for name, found in told.items():
+    for name, found in by_bins.items():
         print(name, json.dumps(found))
     result = {
-        "seed": bundle.recipe.fit.seed, "views": len(seen), "photos": len(photos),
+        "seed": bundle.recipe.fit.seed, "views": len(map_spectra), "photos": len(photos),
         "network": bundle.manifest["networks"]["altitude"]["weights"]["sha256"], "intensity": given.intensity,
     }  # fmt: skip
     where = {"out_dir": given.out} if given.out else {}
-    print(f"wrote {record(f'bins_{given.name}', {**result, 'bins': told}, **where)}")
+    print(f"wrote {record(f'altitude_bins_{given.name}', {**result, 'bins': by_bins}, **where)}")
 
 
-def kept(given: argparse.Namespace, part: str, make: Callable[[], Vectors]) -> Vectors:
+def cached(given: argparse.Namespace, part: str, make: Callable[[], Vectors]) -> Vectors:
     """What was embedded before, or what is now; a run that is cut off between the two loses only one."""
     if given.cache is None:
         return make()
@@ -89,30 +91,30 @@ def of_map(bundle: Bundle, network: NetworkOptions, count: int) -> Vectors:
     fit = dataclasses.replace(recipe.fit, views=count or recipe.fit.views)
     texture = Texture.load(bundle.path / parts.TEXTURE)
     views = draw_views(texture, recipe.camera, bundle.bins, fit)
-    looks, embed = Looks(texture, recipe.camera, network, fit), embedder(bundle)
-    found = in_order(lambda i: embed(looks.of(views, i)[None])[0], range(len(views)), workers=cores())
+    samples, embed = ViewSamples(texture, recipe.camera, network, fit), embedder(bundle)
+    found = map_in_order(lambda i: embed(samples.of(views, i)[None])[0], range(len(views)), workers=cores())
     return np.stack(list(found)), views.altitude_m
 
 
 def of_photos(bundle: Bundle, network: NetworkOptions, manifest: Path, limit: int) -> Vectors:
     """What the network makes of the photos, and from how high they were taken."""
-    rows = read_manifest(manifest)
+    rows = read_photo_list(manifest)
     rows = rows[:: max(1, len(rows) // limit)][:limit] if limit else rows
     embed = embedder(bundle)
     size = {"width_px": network.width_px, "height_px": network.height_px}
 
-    def look(i: int) -> np.ndarray:
+    def embed_one(i: int) -> np.ndarray:
         pixels = decode((manifest.parent / rows[i].photo).read_bytes(), max_pixels=10**9)
         frame = network_frame(pixels, bundle.camera, bundle.camera, **size)
-        return embed(log_spectrum(without_blank(frame), network)[None])[0]
+        return embed(log_spectrum(fill_black_borders(frame), network)[None])[0]
 
-    found = in_order(look, range(len(rows)), workers=cores())
+    found = map_in_order(embed_one, range(len(rows)), workers=cores())
     return np.stack(list(found)), np.array([row.altitude_m for row in rows], np.float64)
 
 
 def embedder(bundle: Bundle):
     """The altitude network in single precision; every core runs one of its own."""
-    return load_network(bundle.network_files(parts.ALTITUDE).single, threads=1).run
+    return load_network(bundle.network_files(parts.ALTITUDE).float32, threads=1).run
 
 
 def fitted(bins: AltitudeBins, bundle: Bundle, views: tuple, photos: tuple) -> dict[str, float]:

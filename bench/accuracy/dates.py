@@ -1,6 +1,6 @@
 """How two dates of a place differ to a network: contrast and fine detail, at the size it sees them.
 
-python bench/dates.py --data DIR
+python -m bench.accuracy.dates --data DIR
 
 Mean power of views drawn with a seed of our own, the newer date over the older one, in decibels: all scales
 (contrast), and the finest against all (softness). Says why altitudes are mistaken on another date.
@@ -12,9 +12,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from ground import PLACES
-from record import record
 
+from bench.accuracy.retrieval import PLACES
+from bench.lib.record import record
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.types import Point, View
@@ -29,9 +29,9 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--data", type=Path, required=True)
     given = options.parse_args()
-    told = {place: compared(given.data, place) for place in DATED}
-    print(told)
-    print(f"wrote {record('dates', {'seed': SEED, 'views': COUNT, **told})}")
+    by_place = {place: compared(given.data, place) for place in DATED}
+    print(by_place)
+    print(f"wrote {record('dates', {'seed': SEED, 'views': COUNT, **by_place})}")
 
 
 def compared(data: Path, place: str) -> dict[str, float]:
@@ -39,9 +39,9 @@ def compared(data: Path, place: str) -> dict[str, float]:
     with GeoMap.open(data / old) as before, GeoMap.open(data / new) as after:
         pairs = []
         for view in views(after, altitudes_m):
-            shown = [one.render(view, DEFAULT_CAMERA, SIZE) for one in (before, after)]
-            if min(one.valid_share for one in shown) > 0.99:
-                pairs.append([powers(one.pixels) for one in shown])
+            pair = [one.render(view, DEFAULT_CAMERA, SIZE) for one in (before, after)]
+            if min(one.valid_share for one in pair) > 0.99:
+                pairs.append([powers(one.pixels) for one in pair])
             if len(pairs) == COUNT:
                 break
     ratio = 10 * np.log10(np.array(pairs)).mean(axis=0)

@@ -1,6 +1,6 @@
 """What eight bits cost in accuracy: the same photos and bundle, in single precision and in eight bits.
 
-python bench/eight_bits.py --bundle B --manifest M.csv [--limit 150] [--name NAME] [--library onnxruntime]
+python -m bench.accuracy.int8 --bundle B --manifest M.csv [--limit 150] [--name NAME] [--library onnxruntime]
 
 Photo by photo in turns, without verification, so that what the networks say is what is measured.
 """
@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from record import record
 
+from bench.lib.record import record
 from nadirfix.bundle import Bundle
 from nadirfix.bundle import layout as parts
 from nadirfix.online import locate
 from nadirfix.options.locate import LocateOptions
-from nadirfix.photo_list import read_manifest
-from nadirfix.runtime.backend import Way
-from nadirfix.runtime.load import load_way
+from nadirfix.photo_list import read_photo_list
+from nadirfix.runtime.backend import Backend
+from nadirfix.runtime.load import load_backend
 from nadirfix.types import Fix, Point
 
 OPTIONS = LocateOptions(verify=False, whole_frame=False)
@@ -37,7 +37,7 @@ def main() -> None:
     options.add_argument("--name", default="photos")
     options.add_argument("--library", default="onnxruntime", choices=["onnxruntime", "openvino"])
     given = options.parse_args()
-    rows = read_manifest(given.manifest)
+    rows = read_photo_list(given.manifest)
     rows = rows[:: max(1, len(rows) // given.limit)][: given.limit]
     both = {name: opened(given, name) for name in ("single", "eight_bit")}
     fixes: dict[str, list[Fix]] = {name: [] for name in both}
@@ -48,12 +48,17 @@ def main() -> None:
             fixes[name].append(locate(row.photo, bundle=bundle, options=OPTIONS))
             spent[name].append(1e3 * (time.perf_counter() - began))
     truth = [row.point for row in rows]
-    results = {"seed": 0, "photos": len(rows), "library": given.library, "eight_bits": kept(both["single"])}
+    results = {
+        "seed": 0,
+        "photos": len(rows),
+        "library": given.library,
+        "eight_bits": spared_nodes(both["single"]),
+    }
     for name in both:
         results[name] = {**accuracy(fixes[name], truth), "median_ms": round(float(np.median(spent[name])), 1)}
     results["agreement"] = agreement(fixes["single"], fixes["eight_bit"])
     print(json.dumps(results, indent=2))
-    print(f"wrote {record(f'eight_bits_{given.name}', results)}")
+    print(f"wrote {record(f'int8_{given.name}', results)}")
 
 
 def opened(given: argparse.Namespace, precision: Any) -> Bundle:
@@ -61,13 +66,13 @@ def opened(given: argparse.Namespace, precision: Any) -> Bundle:
     bundle = Bundle.load(given.bundle)
     for name, part in NETWORKS.items():
         files = bundle.network_files(part)
-        way = Way(given.library, precision if files.eight_bit else "single")
-        bundle.__dict__[name] = load_way(files, way)
+        backend = Backend(given.library, precision if files.int8 else "single")
+        bundle.__dict__[name] = load_backend(files, backend)
     return bundle
 
 
-def kept(bundle: Bundle) -> dict[str, bool]:
-    return {part: bundle.network_files(part).eight_bit is not None for part in NETWORKS.values()}
+def spared_nodes(bundle: Bundle) -> dict[str, bool]:
+    return {part: bundle.network_files(part).int8 is not None for part in NETWORKS.values()}
 
 
 def accuracy(fixes: list[Fix], truth: list[Point]) -> dict[str, float]:

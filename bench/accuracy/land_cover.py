@@ -1,11 +1,11 @@
 """What grows where the fixed views look, and how much of a photo shows anything.
 
-python bench/cover.py --data DIR --place mine
+python -m bench.accuracy.land_cover --data DIR --place mine
 
 Forest is where more than half of the ground in the frame is green and rough on the map, by a rule that was
 fixed before anything was measured. Photos are rendered from a picture that has an end: what of a frame lies
-beyond it is black. What photos show is not looked at. Writes bench/results/cover_PLACE.csv and .json; the
-accuracy page splits its tables by them.
+beyond it is black. What photos show is not looked at. Writes bench/results/accuracy/land_cover_PLACE.csv and
+.json; the accuracy page splits its tables by them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Protocol
 
 import cv2
 import numpy as np
-from record import RESULTS, record
 
+from bench.lib.record import path_of, record
 from nadirfix.camera import DEFAULT_CAMERA, Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.render import Rendered
@@ -50,16 +50,16 @@ def main() -> None:
     with GeoMap.open(given.data / MAPS[given.place]) as ground:
         shares = [wooded_share(ground, view) for view in views]
     with GeoMap.open(given.data / PHOTOS[given.place]) as pictured:
-        seen = [seen_share(pictured, view) for view in views]
+        visible_shares = [visible_share(pictured, view) for view in views]
     rule = {"green": GREEN, "rough_levels": ROUGH_LEVELS, "rough_m": ROUGH_M, "forest_share": FOREST_SHARE}
     counted = Counter(named(share) for share in shares)
-    told = {"place": given.place, "views": len(views), "rule": rule, "seed": None, **counted}
-    print(f"wrote {record(f'cover_{given.place}', told)}: {dict(counted)}")
-    with (RESULTS / f"cover_{given.place}.csv").open("w", newline="", encoding="utf-8") as file:
+    summary = {"place": given.place, "views": len(views), "rule": rule, "seed": None, **counted}
+    print(f"wrote {record(f'land_cover_{given.place}', summary)}: {dict(counted)}")
+    with path_of(f"land_cover_{given.place}", "csv").open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
         out.writerow(["photo", "altitude_m", "wooded_share", "cover", "seen_share"])
-        for i, (view, wooded, shown) in enumerate(zip(views, shares, seen, strict=True)):
-            out.writerow([i, f"{view.altitude_m:.1f}", f"{wooded:.3f}", named(wooded), f"{shown:.3f}"])
+        for i, (view, wooded, visible) in enumerate(zip(views, shares, visible_shares, strict=True)):
+            out.writerow([i, f"{view.altitude_m:.1f}", f"{wooded:.3f}", named(wooded), f"{visible:.3f}"])
 
 
 def cover(ground: Shown, truth: View) -> str:
@@ -74,17 +74,17 @@ def named(share: float) -> str:
 def wooded_share(ground: Shown, truth: View) -> float:
     """How much of the ground in the frame is green and rough."""
     side_m = [round(side) for side in CAMERA.footprint_m(truth.altitude_m)]
-    seen = ground.render(truth, CAMERA, (side_m[0], side_m[1]))
-    colour = seen.pixels.astype(np.float32)
+    rendered = ground.render(truth, CAMERA, (side_m[0], side_m[1]))
+    colour = rendered.pixels.astype(np.float32)
     green = (2 * colour[..., 1] - colour[..., 0] - colour[..., 2]) / np.maximum(colour.sum(-1), 1)
     light = colour.mean(-1)
     mean, square = (cv2.blur(x, (ROUGH_M, ROUGH_M)) for x in (light, light**2))
     rough = np.sqrt(np.maximum(square - mean**2, 0))
     wooded = (green > GREEN) & (rough > ROUGH_LEVELS)
-    return float(wooded[seen.valid > 0].mean())
+    return float(wooded[rendered.valid > 0].mean())
 
 
-def seen_share(pictured: Shown, truth: View) -> float:
+def visible_share(pictured: Shown, truth: View) -> float:
     """How much of a photo lies within the picture it is rendered from."""
     return float((pictured.render(truth, CAMERA, SMALL_PX).valid > 0).mean())
 

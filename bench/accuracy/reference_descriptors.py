@@ -1,6 +1,6 @@
 """Whether retrieval suffers when references are described in eight bits, or cut from sheets of ground.
 
-python bench/described.py --bundle B --manifest M.csv --cache DIR --name mine_dev
+python -m bench.accuracy.reference_descriptors --bundle B --manifest M.csv --cache DIR --name mine_dev
 
 The bundle's own map and network; references looked at one by one or cut from sheets, in single precision or
 in eight bits, each whitened on themselves; photos at their true altitude within ± 10 %, described in either
@@ -14,12 +14,12 @@ import argparse
 import dataclasses
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from record import record
 
+from bench.lib.record import record
 from nadirfix.arrays import unit
 from nadirfix.bundle import Bundle, References
 from nadirfix.bundle import layout as parts
@@ -28,11 +28,11 @@ from nadirfix.files import quiet
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import canonical_crop
 from nadirfix.image.decode import decode
-from nadirfix.offline.describe import Lookout, describe_by_sheets
-from nadirfix.offline.mosaic import cut, plan_sheets, write_features
+from nadirfix.offline.describe import ReferenceRenderer, describe_mosaics
+from nadirfix.offline.mosaic import plan_mosaics, pool_views, write_feature_network
 from nadirfix.offline.views import choose_views
-from nadirfix.parallel import cores, in_order
-from nadirfix.photo_list import ManifestRow, read_manifest
+from nadirfix.parallel import cores, map_in_order
+from nadirfix.photo_list import PhotoRecord, read_photo_list
 from nadirfix.retrieval.whitening import Projection
 from nadirfix.runtime import Network, load_network
 
@@ -50,7 +50,7 @@ def main() -> None:
     options.add_argument("--limit", type=int, default=0, help="photos, at most")
     given = options.parse_args()
     given.cache.mkdir(parents=True, exist_ok=True)
-    bundle, rows = Bundle.load(given.bundle), read_manifest(given.manifest)
+    bundle, rows = Bundle.load(given.bundle), read_photo_list(given.manifest)
     rows = rows[: given.limit or None]
     photos = {form: photos_in(form, bundle, rows, given) for form in FORMS}
     found = []
@@ -58,12 +58,12 @@ def main() -> None:
         for form in FORMS:
             found += compared(bundle, rows, photos, given, (way, form))
             print(json.dumps(found[-2:]), flush=True)
-    told = {"seed": SEED, "photos": len(rows), "headings": HEADINGS, "rows": found}
-    print(f"wrote {record(f'described_{given.name}', told)}")
+    results = {"seed": SEED, "photos": len(rows), "headings": HEADINGS, "rows": found}
+    print(f"wrote {record(f'reference_descriptors_{given.name}', results)}")
 
 
 def compared(
-    bundle: Bundle, rows: list[ManifestRow], photos: dict, given: argparse.Namespace, kind: tuple[str, str]
+    bundle: Bundle, rows: list[PhotoRecord], photos: dict, given: argparse.Namespace, kind: tuple[str, str]
 ) -> list[dict]:
     way, form = kind
     references = references_of(way, bundle)
@@ -72,15 +72,15 @@ def compared(
     projection = Projection.fit(units, recipe.whiten_dims, power=recipe.whiten_power)
     known = projection(units)
     return [
-        {"references": way, "in": form, "photos_in": seen, "seconds": spent_s,
-         **recall(known, references, projection(unit(photos[seen])), rows)}
-        for seen in FORMS
+        {"references": way, "in": form, "photos_in": form_of_photos, "seconds": spent_s,
+         **recall(known, references, projection(unit(photos[form_of_photos])), rows)}
+        for form_of_photos in FORMS
     ]  # fmt: skip
 
 
-def recall(known: np.ndarray, references: References, asked: np.ndarray, rows: list[ManifestRow]) -> dict:
+def recall(known: np.ndarray, references: References, queries: np.ndarray, rows: list[PhotoRecord]) -> dict:
     """The share of photos with a reference less than 100 m off among the nearest-looking ones."""
-    nearest = np.argsort(-(asked @ known.T), axis=1, kind="stable")[:, :10]
+    nearest = np.argsort(-(queries @ known.T), axis=1, kind="stable")[:, :10]
     truth = np.array([[row.point.east_m, row.point.north_m] for row in rows])
     east, north = references.east_m[nearest], references.north_m[nearest]
     near = np.hypot(east - truth[:, :1], north - truth[:, 1:]) < NEAR_M
@@ -106,43 +106,48 @@ def units_of(way: str, form: str, bundle: Bundle, references: References, given)
     if not kept.exists():
         texture = Texture.load(bundle.path / parts.TEXTURE, kept_tiles=256)
         size = bundle.recipe.place_network.width_px, bundle.recipe.place_network.height_px
-        lookout, began = Lookout(texture, bundle.canonical, references, size), time.monotonic()
+        renderer, began = ReferenceRenderer(texture, bundle.canonical, references, size), time.monotonic()
         describe = alone if way == "alone" else by_sheets
-        describe(lookout, network_file(bundle, form), bundle, kept)
+        describe(renderer, network_file(bundle, form), bundle, kept)
         note.write_text(json.dumps({"seconds": round(time.monotonic() - began, 1)}))
     return np.load(kept), json.loads(note.read_text())["seconds"]
 
 
-def alone(lookout: Lookout, path: Path, _bundle: Bundle, target: Path) -> None:
+def alone(renderer: ReferenceRenderer, path: Path, _bundle: Bundle, target: Path) -> None:
     network = load_network(path, threads=1)
 
-    def look(start: int) -> np.ndarray:
-        rows = range(start, min(start + PIECE, len(lookout)))
-        return unit(network.run(np.stack([lookout.picture(row) for row in rows]))).astype(np.float16)
+    def describe_mosaic(start: int) -> np.ndarray:
+        rows = range(start, min(start + PIECE, len(renderer)))
+        return unit(network.run(np.stack([renderer.picture(row) for row in rows]))).astype(np.float16)
 
-    pieces = list(in_order(look, range(0, len(lookout), PIECE), workers=cores()))
+    pieces = list(map_in_order(describe_mosaic, range(0, len(renderer), PIECE), workers=cores()))
     np.save(target, np.concatenate(pieces))
 
 
-def by_sheets(lookout: Lookout, path: Path, bundle: Bundle, target: Path) -> None:
+def by_sheets(renderer: ReferenceRenderer, path: Path, bundle: Bundle, target: Path) -> None:
     steps, options = bundle.recipe.references.steps, bundle.recipe.place_network
     features = target.with_suffix(".onnx")
-    write_features(path, features)
+    write_feature_network(path, features)
     network = load_network(features, threads=1)
-    sheets = plan_sheets(lookout.references, lookout.canonical, steps, origin_m=bundle.grid.origin_m)
-    look: Callable = lambda sheet: cut(network, lookout.sheet(sheet, steps), sheet, steps, options)  # noqa: E731
-    describe_by_sheets(lookout, look, sheets, target, folder=target.with_suffix(".sheets"), progress=quiet)
+    sheets = plan_mosaics(renderer.references, renderer.canonical, steps, origin_m=bundle.grid.origin_m)
+
+    def describe_mosaic(sheet: Any) -> np.ndarray:
+        return pool_views(network, renderer.mosaic(sheet, steps), sheet, steps, options)
+
+    describe_mosaics(
+        renderer, describe_mosaic, sheets, target, folder=target.with_suffix(".sheets"), progress=quiet
+    )
 
 
 def network_file(bundle: Bundle, form: str) -> Path:
     files = bundle.network_files(parts.PLACE)
-    path = files.single if form == "single" else files.eight_bit
+    path = files.float32 if form == "single" else files.int8
     if path is None:
         raise SystemExit("the bundle has no place network in eight bits")
     return path
 
 
-def photos_in(form: str, bundle: Bundle, rows: list[ManifestRow], given) -> np.ndarray:
+def photos_in(form: str, bundle: Bundle, rows: list[PhotoRecord], given) -> np.ndarray:
     kept = given.cache / f"{given.name}-photos-{form}-{len(rows)}.npy"
     if not kept.exists():
         network: Network = load_network(network_file(bundle, form))
@@ -152,15 +157,15 @@ def photos_in(form: str, bundle: Bundle, rows: list[ManifestRow], given) -> np.n
     return np.load(kept)
 
 
-def crop(bundle: Bundle, row: ManifestRow, off: float) -> np.ndarray:
+def crop(bundle: Bundle, row: PhotoRecord, off: float) -> np.ndarray:
     size = bundle.recipe.place_network
     pixels = decode(Path(row.photo).read_bytes(), max_pixels=10**9)
     gsd_m = CAMERA.gsd_m((row.altitude_m or 0.0) * (1 + off))
-    seen = canonical_crop(
+    crop = canonical_crop(
         pixels, CAMERA, gsd_m, bundle.canonical,
         width_px=size.width_px, height_px=size.height_px, enlarge=bundle.recipe.enlarge,
     )  # fmt: skip
-    return np.moveaxis(seen.pixels, -1, 0)
+    return np.moveaxis(crop.pixels, -1, 0)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """Photos of water and of closed forest: refused rather than guessed.
 
-    python bench/refuse.py                                                a procedural world
-    python bench/refuse.py --bundle B --photos-from NEW.tif --name mine   real forest
+    python -m bench.accuracy.refuse                                                a procedural world
+    python -m bench.accuracy.refuse --bundle B --photos-from NEW.tif --name mine   real forest
 
-The world has a lake and two closed forests (bench/alike.py): waves are each date's own, crowns are each
-date's own in one of them, where every answer is a guess, and the same in the other, where a photo may
+The world has a lake and two closed forests (bench/lib/featureless.py): waves are each date's own, crowns are
+each date's own in one of them, where every answer is a guess, and the same in the other, where a photo may
 rightly be found. On a real map photos are drawn at random and kept where nearly all ground they show is
-forest by the map's own colours and roughness (the rule of bench/ground.py). One line per photo goes to
-results/refuse_NAME.csv.
+forest by the map's own colours and roughness (the rule of bench/accuracy/retrieval.py). One line per photo
+goes to results/refuse_NAME.csv.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any
 
 import cv2
 import numpy as np
-from alike import DISC_M, GROUNDS, covered, middle
-from record import networks_of, record, record_lines
 
+from bench.lib.featureless import DISC_M, GROUNDS, covered, middle
+from bench.lib.record import networks_of, record, record_lines
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA as CAMERA
 from nadirfix.evaluation.metrics import NEAR_M
@@ -62,18 +62,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.work or Path(scratch)
         lines: list[Line] = []
-        for bundle, shot in shots(given, folder):
+        for bundle, shot in photos_of(given, folder):
             lines.append(line(bundle, *shot))
             networks = networks_of(bundle.manifest)
-    told = {"seed": given.seed, "altitude_m": [LOW_M, HIGH_M], "grounds": summary(lines)}
-    told["networks"] = networks
-    print(f"wrote {record(f'refuse_{given.name}', told)}")
+    by_ground = {"seed": given.seed, "altitude_m": [LOW_M, HIGH_M], "grounds": summary(lines)}
+    by_ground["networks"] = networks
+    print(f"wrote {record(f'refuse_{given.name}', by_ground)}")
     record_lines(f"refuse_{given.name}", COLUMNS, lines)
-    for ground, found in told["grounds"].items():
+    for ground, found in by_ground["grounds"].items():
         print(ground, found)
 
 
-def shots(given: argparse.Namespace, scratch: Path) -> Iterator[tuple[Bundle, Shot]]:
+def photos_of(given: argparse.Namespace, scratch: Path) -> Iterator[tuple[Bundle, Shot]]:
     """Photos to be placed, with the bundle to place them by."""
     if given.bundle is None:
         world = covered(make_world(size_m=SIZE_M, gsd_m=GSD_M, seed=given.seed), seed=given.seed)
@@ -124,10 +124,10 @@ def of_forest(texture: Texture, ground: GeoMap, given: argparse.Namespace) -> It
 def wooded(texture: Texture, view: View) -> float:
     """The share of a frame that is green and rough on the map; none where the map has holes."""
     wide_m, high_m = (round(side) for side in CAMERA.footprint_m(view.altitude_m))
-    seen = texture.render(view, CAMERA, (wide_m, high_m))
-    if seen.valid_share < 1:
+    rendered = texture.render(view, CAMERA, (wide_m, high_m))
+    if rendered.valid_share < 1:
         return 0.0
-    colour = seen.pixels.astype(np.float32)
+    colour = rendered.pixels.astype(np.float32)
     green = (2 * colour[..., 1] - colour[..., 0] - colour[..., 2]) / np.maximum(colour.sum(-1), 1)
     light = colour.mean(-1)
     mean, square = (cv2.blur(x, (ROUGH_M, ROUGH_M)) for x in (light, light**2))
@@ -137,8 +137,8 @@ def wooded(texture: Texture, view: View) -> float:
 
 def photo(ground: Texture | GeoMap, view: View, rng: np.random.Generator) -> bytes:
     pixels = ground.render(view, CAMERA).pixels + rng.normal(0, NOISE, (CAMERA.height_px, CAMERA.width_px, 3))
-    seen = np.clip(np.rint(pixels), 0, 255).astype(np.uint8)
-    return encode_jpeg(seen, CAMERA, quality=95, pose=None)
+    rendered = np.clip(np.rint(pixels), 0, 255).astype(np.uint8)
+    return encode_jpeg(rendered, CAMERA, quality=95, pose=None)
 
 
 def line(bundle: Bundle, ground: str, view: View, taken: bytes) -> Line:

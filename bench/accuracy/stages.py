@@ -1,10 +1,10 @@
 """What each stage adds, and what is lost without it: the same photos placed in every way, in turns.
 
-python bench/stages.py --bundle B --manifest M.csv --name NAME [--count 100]
+python -m bench.accuracy.stages --bundle B --manifest M.csv --name NAME [--count 100]
 
-crop → votes of the frame → every altitude → held against the map → looked at twice; and the whole with each
-of them left out. One line per photo and way goes to results/stages_NAME.csv. Times are ratios to the single
-crop of the same photo.
+crop → votes of the frame → every altitude → verified against the map → registered twice; and the whole with
+each of them left out. One line per photo and variant goes to results/accuracy/stages_NAME.csv. Times are
+ratios to the single crop of the same photo.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from record import networks_of, record, record_lines
-from verify import record_of, spread
 
+from bench.accuracy.verify import record_of, spread
+from bench.lib.record import networks_of, record, record_lines
 from nadirfix.bundle import Bundle
 from nadirfix.evaluation.metrics import QueryRecord, error_m, measures
 from nadirfix.online import locate
 from nadirfix.options.locate import LocateOptions
-from nadirfix.options.verify import VerifyOptions
+from nadirfix.options.verify import SearchOptions, VerifyOptions
 from nadirfix.options.voting import VoteOptions
-from nadirfix.photo_list import read_manifest
+from nadirfix.photo_list import read_photo_list
 
 WHOLE = LocateOptions()
-ONE_ALTITUDE = VoteOptions(scales=1)
+ONE_ALTITUDE = VoteOptions(max_altitudes=1)
 CROP = replace(WHOLE, verify=False, whole_frame=False)
 
 
-def asked(**changes: Any) -> LocateOptions:
+def options_with(**changes: Any) -> LocateOptions:
     """The whole chain with some of its verification changed."""
-    return replace(WHOLE, verification=replace(VerifyOptions(), **changes))
+    return replace(WHOLE, verification=VerifyOptions(search=SearchOptions(**changes)))
 
 
 #: Every way, in the order of the table; what it says is in docs/accuracy.md.
 WAYS: dict[str, LocateOptions] = {
     "crop": CROP,
-    "votes": replace(WHOLE, verify=False, votes=ONE_ALTITUDE),
-    "scales": replace(WHOLE, verify=False, votes=VoteOptions()),
-    "verification": asked(second=False),
+    "votes": replace(WHOLE, verify=False, whole_frame=True, votes=ONE_ALTITUDE),
+    "scales": replace(WHOLE, verify=False, whole_frame=True),
+    "verification": options_with(refine=False),
     "second_look": WHOLE,
-    "without_votes": asked(ladder=0, whole=0),
-    "without_scales": asked(votes=ONE_ALTITUDE),
-    "without_middle_first": asked(middle=0),
+    "without_votes": options_with(altitude_sweep=0, whole_frame=0),
+    "without_scales": replace(WHOLE, votes=ONE_ALTITUDE),
+    "without_middle_first": options_with(middle=0),
 }
 COLUMNS = ("photo", "altitude_m", "way", "status", "error_m", "total_ms")
 WARM_UP = 2
@@ -61,10 +61,10 @@ def main() -> None:
     options.add_argument("--count", type=int, default=100, help="photos, spread over all")
     given = options.parse_args()
     bundle = Bundle.load(given.bundle)
-    told = placed(bundle, given)
-    lines = [line(way, query) for way, queries in told.items() for query in queries]
-    ways = {way: summary(queries, told["crop"]) for way, queries in told.items()}
-    results = {"seed": 0, "photos": len(told["crop"]), "ways": ways}
+    records = placed(bundle, given)
+    lines = [line(way, query) for way, queries in records.items() for query in queries]
+    ways = {way: summary(queries, records["crop"]) for way, queries in records.items()}
+    results = {"seed": 0, "photos": len(records["crop"]), "ways": ways}
     results["networks"] = networks_of(bundle.manifest)
     print(f"wrote {record(f'stages_{given.name}', results)}")
     record_lines(f"stages_{given.name}", COLUMNS, lines)
@@ -74,12 +74,12 @@ def main() -> None:
 
 def placed(bundle: Bundle, given: argparse.Namespace) -> dict[str, list[QueryRecord]]:
     """Every photo in every way, one photo after the other; the first ones twice, so that nothing is cold."""
-    rows = spread(read_manifest(given.manifest), given.count)
-    told: dict[str, list[QueryRecord]] = {way: [] for way in WAYS}
+    rows = spread(read_photo_list(given.manifest), given.count)
+    records: dict[str, list[QueryRecord]] = {way: [] for way in WAYS}
     for row in [*rows[:WARM_UP], *rows]:
         for way, how in WAYS.items():
-            told[way].append(record_of(row, locate(row.photo, bundle=bundle, options=how)))
-    return {way: queries[WARM_UP:] for way, queries in told.items()}
+            records[way].append(record_of(row, locate(row.photo, bundle=bundle, options=how)))
+    return {way: queries[WARM_UP:] for way, queries in records.items()}
 
 
 def summary(queries: Sequence[QueryRecord], crops: Sequence[QueryRecord]) -> dict[str, Any]:
@@ -103,8 +103,8 @@ def spent(query: QueryRecord) -> float:
 def line(way: str, query: QueryRecord) -> dict[str, Any]:
     assert query.fix is not None
     off_m = error_m(query)
-    told = f"{off_m:.2f}" if math.isfinite(off_m) else ""
-    values = (query.photo, query.altitude_m, way, query.fix.status, told, f"{spent(query):.1f}")
+    error = f"{off_m:.2f}" if math.isfinite(off_m) else ""
+    values = (query.photo, query.altitude_m, way, query.fix.status, error, f"{spent(query):.1f}")
     return dict(zip(COLUMNS, values, strict=True))
 
 

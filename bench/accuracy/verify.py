@@ -1,14 +1,15 @@
 """What asking the map is worth: metres, headings, altitudes, refusals and time, with and without it.
 
-    python bench/verify.py                                             a procedural world, displaced views
-    python bench/verify.py --map OLD.tif --manifest M.csv --name mine  the same on a map and photos of yours
-    python bench/verify.py --map OLD.tif --manifest M.csv --network F  with another matcher than XFeat
-    python bench/verify.py --bundle B --manifest M.csv --name mine     the whole chain of a bundle, in turns
-    python bench/verify.py --bundle B --manifest M.csv --foreign       photos of another place
+    python -m bench.accuracy.verify [OPTIONS]
+    (nothing)                                    a procedural world, displaced views
+    --map OLD.tif --manifest M.csv --name mine   the same on a map and photos of yours
+    --map OLD.tif --manifest M.csv --network F   with other weights than XFeat's
+    --bundle B --manifest M.csv --name mine      the whole chain of a bundle, in turns
+    --bundle B --manifest M.csv --foreign        photos of another place
 
 "Displaced" starts from the true view moved by up to 30 m, 15° and 12 %, with another place as a rival, and so
 measures matching alone. With a bundle each photo is placed twice, verified and not, and the ratio of the two
-times is taken photo by photo. One line per photo goes to results/verify_NAME.csv.
+times is taken photo by photo. One line per photo goes to results/accuracy/verify_NAME.csv.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from displaced import moved
-from record import networks_of, record, record_lines
 
+from bench.lib.displaced import moved
+from bench.lib.record import networks_of, record, record_lines
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.evaluation.metrics import QueryRecord, error_m, heading_error_deg, measures, trust
@@ -38,14 +39,14 @@ from nadirfix.online import locate
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.map import SimulateOptions, TextureOptions
 from nadirfix.options.verify import VerifyOptions
-from nadirfix.photo_list import ManifestRow, read_manifest
+from nadirfix.photo_list import PhotoRecord, read_photo_list
 from nadirfix.runtime import load_network
 from nadirfix.train.xfeat import export_xfeat
 from nadirfix.types import Fix, Hypothesis, View
 from nadirfix.verify.features import Detector, detector_of
-from nadirfix.verify.registration import Comparison
-from nadirfix.verify.result import verified_fix
-from nadirfix.verify.search import Wave, decide
+from nadirfix.verify.registration import Registration
+from nadirfix.verify.result import refused_confidence, verified_places
+from nadirfix.verify.search import HypothesisStage, verify_hypotheses
 from nadirfix.world.files import write_world
 from nadirfix.world.photos import simulate_photos
 
@@ -74,21 +75,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         lines, records = run(given, Path(scratch))
     name = f"verify_{given.name}" + ("_foreign" if given.foreign else "")
-    told = summary(lines, records, foreign=given.foreign)
+    results = summary(lines, records, foreign=given.foreign)
     how = {"hypotheses": "bundle" if given.bundle else "displaced", "seed": given.seed}
     used = given.network.stem if given.network else given.matcher
     how["matcher"] = Bundle.load(given.bundle).matcher_name if given.bundle else used
     if given.bundle:
         how["networks"] = networks_of(Bundle.load(given.bundle).manifest)
     record_lines(name, COLUMNS, [{k: rounded(v) for k, v in line.items()} for line in lines])
-    print(f"wrote {record(name, {**how, **told})}")
-    for key, value in told.items():
+    print(f"wrote {record(name, {**how, **results})}")
+    for key, value in results.items():
         print(f"{key}: {value}")
 
 
 def run(given: argparse.Namespace, scratch: Path) -> tuple[list[Line], list[QueryRecord]]:
     if given.bundle:
-        rows = spread(read_manifest(given.manifest), given.count)
+        rows = spread(read_photo_list(given.manifest), given.count)
         return both_ways(rows, Bundle.load(given.bundle))
     if given.map is None:
         write_world(scratch / "world", size_m=1500.0, gsd_m=0.5, seed=given.seed + 41)
@@ -98,7 +99,7 @@ def run(given: argparse.Namespace, scratch: Path) -> tuple[list[Line], list[Quer
         given.manifest = scratch / "photos" / "manifest.csv"
     with GeoMap.open(given.map) as ground:
         pack_texture(ground, scratch / "map.ntx", options=TextureOptions())
-    rows = spread(read_manifest(given.manifest), given.count)
+    rows = spread(read_photo_list(given.manifest), given.count)
     points = detector(given.matcher, scratch, file=given.network)
     return displaced(rows, Texture.load(scratch / "map.ntx"), points, given.seed)
 
@@ -112,12 +113,12 @@ def detector(name: str, scratch: Path, *, file: Path | None = None) -> Detector:
     return detector_of(name, network, VerifyOptions().features)
 
 
-def spread(rows: Sequence[ManifestRow], count: int) -> list[ManifestRow]:
+def spread(rows: Sequence[PhotoRecord], count: int) -> list[PhotoRecord]:
     step = max(len(rows) / count, 1.0) if count else 1.0
     return [rows[int(k * step)] for k in range(int(len(rows) / step))]
 
 
-def both_ways(rows: Sequence[ManifestRow], bundle: Bundle) -> tuple[list[Line], list[QueryRecord]]:
+def both_ways(rows: Sequence[PhotoRecord], bundle: Bundle) -> tuple[list[Line], list[QueryRecord]]:
     """Every photo verified and not, in turns; the first ones twice, so that nothing is cold."""
     plain = LocateOptions(verify=False, whole_frame=False, cells=LocateOptions().published_cells)
     lines, records = [], []
@@ -130,7 +131,7 @@ def both_ways(rows: Sequence[ManifestRow], bundle: Bundle) -> tuple[list[Line], 
 
 
 def displaced(
-    rows: Sequence[ManifestRow], texture: Texture, points: Detector, seed: int
+    rows: Sequence[PhotoRecord], texture: Texture, points: Detector, seed: int
 ) -> tuple[list[Line], list[QueryRecord]]:
     """Every photo from a displaced true view and one elsewhere, the wrong one first half of the time."""
     rng, records = np.random.default_rng(seed), []
@@ -141,60 +142,74 @@ def displaced(
     return [line_of(r) for r in records], records
 
 
-def verified(row: ManifestRow, views: Sequence[View], texture: Texture, points: Detector) -> Fix:
-    began_s, asked = time.perf_counter(), VerifyOptions()
+def verified(row: PhotoRecord, views: Sequence[View], texture: Texture, points: Detector) -> Fix:
+    began_s, settings = time.perf_counter(), VerifyOptions()
     pixels = decode(row.photo, max_pixels=LocateOptions().max_pixels)
     camera = choose_camera(read_tags(row.photo), explicit=None, nominal=DEFAULT_CAMERA).camera
-    compare = Comparison(pixels, camera, texture=texture, detector=points, options=asked)
-    verdict = decide([Wave([Hypothesis(v, 1.0) for v in views])], compare, asked)
-    start = Fix(photo=str(row.photo), status="fix", position=views[0].center)
-    fix = verified_fix(start, verdict, camera, options=asked)
-    return dataclasses.replace(fix, timings_ms={"total": 1000 * (time.perf_counter() - began_s)})
+    registration = Registration(pixels, camera, texture=texture, detector=points, options=settings.match)
+    verdict = verify_hypotheses(
+        [HypothesisStage([Hypothesis(v, 1.0) for v in views])], registration, settings
+    )
+    places = verified_places(verdict, settings)
+    total_ms = 1000 * (time.perf_counter() - began_s)
+    if verdict.reason is not None:
+        confidence = refused_confidence(places, settings)
+        return Fix(
+            photo=str(row.photo), status="no_fix", position=None, reason=verdict.reason, verified=False,
+            confidence=confidence, inliers=places[0].inliers if places else 0, timings_ms={"total": total_ms},
+        )  # fmt: skip
+    best = places[0]
+    return Fix(
+        photo=str(row.photo), status="fix", position=best.view.center, altitude_m=best.view.altitude_m,
+        heading_deg=best.view.heading_deg, verified=True, confidence=best.confidence,
+        radius95_m=best.radius95_m, covariance_m2=best.covariance_m2, inliers=best.inliers,
+        timings_ms={"total": total_ms},
+    )  # fmt: skip
 
 
-def record_of(row: ManifestRow, fix: Fix) -> QueryRecord:
+def record_of(row: PhotoRecord, fix: Fix) -> QueryRecord:
     return QueryRecord(
         photo=row.photo.name, truth=row.point, altitude_m=row.altitude_m, heading_deg=row.heading_deg, fix=fix
     )
 
 
-def line_of(told: QueryRecord) -> Line:
-    fix, off_m = told.fix, error_m(told)
+def line_of(query: QueryRecord) -> Line:
+    fix, off_m = query.fix, error_m(query)
     assert fix is not None
     found = fix.altitude_m if fix.status == "fix" else None
-    off = None if found is None or told.altitude_m is None else 100 * abs(found / told.altitude_m - 1)
+    off = None if found is None or query.altitude_m is None else 100 * abs(found / query.altitude_m - 1)
     values = (
-        told.photo, told.altitude_m, fix.status, off_m if math.isfinite(off_m) else None, fix.radius95_m,
-        fix.confidence, fix.inliers, heading_error_deg(told), off, fix.timings_ms["total"], None, None,
+        query.photo, query.altitude_m, fix.status, off_m if math.isfinite(off_m) else None, fix.radius95_m,
+        fix.confidence, fix.inliers, heading_error_deg(query), off, fix.timings_ms["total"], None, None,
     )  # fmt: skip
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def plain_of(told: QueryRecord) -> Line:
-    off_m = error_m(told)
-    spent = told.fix.timings_ms["total"] if told.fix else None
+def plain_of(query: QueryRecord) -> Line:
+    off_m = error_m(query)
+    spent = query.fix.timings_ms["total"] if query.fix else None
     return {"plain_error_m": off_m if math.isfinite(off_m) else None, "plain_ms": spent}
 
 
 def summary(lines: Sequence[Line], records: Sequence[QueryRecord], *, foreign: bool) -> dict[str, Any]:
     """Shares of all photos in percent; medians of the answered, except where it says otherwise."""
     answered = [line for line in lines if line["status"] == "fix"]
-    told = {"photos": len(lines), "answered_percent": percent(len(answered), len(lines))}
+    results = {"photos": len(lines), "answered_percent": percent(len(answered), len(lines))}
     if foreign:
-        return told
+        return results
     whole, sure = measures(records), trust(records)
-    told["wrong_fix_percent"] = percent(whole["wrong_fix"], len(lines))
-    told["s_loc"], told["error_m"] = whole["s_loc"], whole["error_m"]
-    told["radius95"] = sure["radius95"]
-    told["heading_error_deg"] = median(answered, "heading_error_deg")
-    told["altitude_error_percent"] = median(answered, "altitude_error_percent")
-    told["total_ms"] = median(lines, "total_ms")
+    results["wrong_fix_percent"] = percent(whole["wrong_fix"], len(lines))
+    results["s_loc"], results["error_m"] = whole["s_loc"], whole["error_m"]
+    results["radius95"] = sure["radius95"]
+    results["heading_error_deg"] = median(answered, "heading_error_deg")
+    results["altitude_error_percent"] = median(answered, "altitude_error_percent")
+    results["total_ms"] = median(lines, "total_ms")
     timed = [line for line in lines if line["plain_ms"]]
     if timed:
         ratios = [line["total_ms"] / line["plain_ms"] for line in timed]
-        told["plain"] = plain_summary(timed)
-        told["cost_ratio"] = {f"p{q}": round(float(np.percentile(ratios, q)), 2) for q in (10, 50, 90)}
-    return told
+        results["plain"] = plain_summary(timed)
+        results["cost_ratio"] = {f"p{q}": round(float(np.percentile(ratios, q)), 2) for q in (10, 50, 90)}
+    return results
 
 
 def plain_summary(lines: Sequence[Line]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ class Row:
     """What a row trains, and what it changes."""
 
     trains: str  # altitude, place, or contrast: places without cells
-    said: str
+    label: str
     bins: BinOptions = USUAL_BINS
     head: HeadOptions = USUAL_HEAD
     input: str = "spectrum"
@@ -33,18 +33,18 @@ class Row:
     freeze_norm: bool = False
 
 
-def altitude(said: str, **more) -> Row:
-    return Row("altitude", said, **more)
+def altitude(label: str, **more) -> Row:
+    return Row("altitude", label, **more)
 
 
-def place(said: str, **more) -> Row:
-    return Row("place", said, **more)
+def place(label: str, **more) -> Row:
+    return Row("place", label, **more)
 
 
-def without_contrast(said: str, steps: int, **more) -> Row:
+def without_contrast(changed: str, steps: int, **more) -> Row:
     """A trial whose spectra do not count contrast."""
-    told = f"altitude, contrast not counted, {said}, {steps} steps"
-    return altitude(told, start="other places", views="own", intensity="contrast", steps=steps, **more)
+    label = f"altitude, contrast not counted, {changed}, {steps} steps"
+    return altitude(label, start="other places", views="own", intensity="contrast", steps=steps, **more)
 
 
 CONTRAST_TRIALS: dict[str, Row] = {
@@ -63,7 +63,7 @@ CONTRAST_TRIALS: dict[str, Row] = {
         "wide changes, statistics kept", 250, changes="wide", freeze_norm=True
     ),
 }
-ROWS: dict[str, Row] = {
+ABLATIONS: dict[str, Row] = {
     "bins50": altitude("spectrum, bins of 50 m, ImageNet"),
     "bins25": altitude("bins of 25 m", bins=BinOptions(width_m=25.0)),
     "bins75": altitude("bins of 75 m", bins=BinOptions(width_m=75.0)),
@@ -126,9 +126,9 @@ TRIALS: dict[str, Row] = {
     ),
     "try-place-imprint": place("places, wide changes, imprinted", changes="wide", imprint=6, views="own"),
 }
-KNOWN = ROWS | TRIALS
+KNOWN = ABLATIONS | TRIALS
 SETS = {
-    "all": list(ROWS), "trials": list(TRIALS),
-    "altitude": [name for name, row in ROWS.items() if row.trains == "altitude"],
-    "place": [name for name, row in ROWS.items() if row.trains != "altitude"],
+    "all": list(ABLATIONS), "trials": list(TRIALS),
+    "altitude": [name for name, row in ABLATIONS.items() if row.trains == "altitude"],
+    "place": [name for name, row in ABLATIONS.items() if row.trains != "altitude"],
 }  # fmt: skip

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from places import ALTITUDE_CHANGES, PLACE_CHANGES
-
+from bench.training.many_places import ALTITUDE_CHANGES, PLACE_CHANGES
 from nadirfix.options.training import AugmentOptions
 
 #: What training views go through. Between the two dates of the town contrast differs by half, between those
-#: of the mine the finest detail by a third (bench/dates.py): "hazy" reaches so far, "wide" farther.
+#: of the mine the finest detail by a third (bench/accuracy/dates.py): "hazy" reaches so far, "wide" farther.
 CHANGES: dict[str, dict[str, AugmentOptions]] = {
     "usual": {"altitude": ALTITUDE_CHANGES, "place": AugmentOptions()},
     "soft": {"altitude": dataclasses.replace(ALTITUDE_CHANGES, soften_px=0.7), "place": PLACE_CHANGES},

@@ -16,7 +16,8 @@ import torch
 from PIL import Image
 
 from nadirfix.bundle import Bundle
-from nadirfix.online.retrieve import likeliest
+from nadirfix.bundle.plan import Plan
+from nadirfix.online.retrieve import likeliest_classes
 from nadirfix.options.locate import LocateOptions
 from nadirfix.retrieval.wce import Fused, fuse
 from nadirfix.timing import Stopwatch
@@ -71,7 +72,8 @@ class Straightforward:
 
     def _searched(self, embedding: np.ndarray, options: LocateOptions) -> tuple[Candidates, np.ndarray]:
         """Every cell scored, every reference compared; those of other cells are struck out after that."""
-        classes, _ = likeliest(embedding, self.bundle, options)
+        cells = Plan.of(self.bundle, options).cells
+        classes, _ = likeliest_classes(embedding, self.bundle, cells)
         descriptor = self.bundle.describe(embedding[None])[0]
         distance = np.linalg.norm(self.references - descriptor, axis=1).astype(np.float64)
         if classes is not None:

@@ -1,7 +1,8 @@
 """How well an embedder serves a place: photos of the newer date against a map of the older one, on a GPU box.
 
 Photos are rendered as the network sees them, from views drawn here with a seed of their own. What locate does
-with real files is measured by bench/ground.py; this is for choosing between networks where they are trained.
+with real files is measured by bench/accuracy/retrieval.py; this is for choosing between networks where they
+are trained.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import dataclasses
 
 import numpy as np
 import torch
-from shots import decoded
 from torch import nn
 
+from bench.lib.photos import decoded
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.geo.coverage import Ground
+from nadirfix.geo.coverage import MapCoverage
 from nadirfix.geo.views import Views
 from nadirfix.offline.altitude_fit import fit_directions, scores_of
 from nadirfix.options.recipe import Recipe
@@ -23,7 +24,7 @@ from nadirfix.retrieval.whitening import Projection
 from nadirfix.train.altitude import altitude_input
 from nadirfix.train.contrastive import DatedMap
 from nadirfix.train.data.batches import Pictures
-from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.train.data.place_views import lattice_places
 from nadirfix.train.models.mixvpr import descriptor
 
@@ -42,14 +43,14 @@ def places_found(dated: DatedMap, embedder: nn.Module, recipe: Recipe) -> dict[s
     base = described(dated.dates[0], known, embedder, recipe, UNCHANGED)
     draw = np.random.default_rng(SEED)
     photos = anywhere(dated, recipe, draw, altitude_m * draw.uniform(0.9, 1.1, 40 * PHOTOS))
-    seen = described(dated.dates[-1], photos, embedder, recipe, CAMERA_NOISE)
+    queries = described(dated.dates[-1], photos, embedder, recipe, CAMERA_NOISE)
     found: dict[str, object] = {"photos": len(photos), "references": len(known)}
-    found["plain"] = recall(seen, base, photos, known)
+    found["plain"] = recall(queries, base, photos, known)
     mean = base.mean(0)
-    found["centred"] = recall(descriptor(seen - mean), descriptor(base - mean), photos, known)
+    found["centred"] = recall(descriptor(queries - mean), descriptor(base - mean), photos, known)
     for power in (0.5, 1.0):
         white = Projection.fit(base.cpu().numpy(), 256, power=power)
-        pair = (torch.from_numpy(white(x.cpu().numpy())) for x in (seen, base))
+        pair = (torch.from_numpy(white(x.cpu().numpy())) for x in (queries, base))
         found[f"whitened_{power}"] = recall(*pair, photos, known)
     return found
 
@@ -59,8 +60,8 @@ def references(dated: DatedMap, recipe: Recipe, altitude_m: float) -> Views:
     turns = np.arange(recipe.references.headings) * 360 / recipe.references.headings
     e, n, h = np.repeat(east, len(turns)), np.repeat(north, len(turns)), np.tile(turns, len(east))
     views = Views.level(e, n, np.full(len(e), altitude_m), h)
-    shown = Ground(dated.texture).valid_share(views, recipe.camera)
-    return views.take(shown >= recipe.references.valid_share)
+    valid_share = MapCoverage(dated.texture).valid_share(views, recipe.camera)
+    return views.take(valid_share >= recipe.references.valid_share)
 
 
 def anywhere(
@@ -75,24 +76,24 @@ def anywhere(
     )  # fmt: skip
     whole = np.ones(tries, bool)
     for date in dated.dates:
-        whole &= Ground(date.texture).valid_share(views, recipe.camera) >= 0.99
+        whole &= MapCoverage(date.texture).valid_share(views, recipe.camera) >= 0.99
     return views.take(np.flatnonzero(whole)[:count])
 
 
 def described(
-    source: DeviceTexture, views: Views, embedder: nn.Module, recipe: Recipe, changes: AugmentOptions
+    source: DeviceRenderer, views: Views, embedder: nn.Module, recipe: Recipe, changes: AugmentOptions
 ) -> torch.Tensor:
     size = (recipe.place_network.width_px, recipe.place_network.height_px)
     pictures = Pictures(source, recipe.camera, size, changes, seed=SEED)
     parts = [np.arange(i, min(i + 256, len(views))) for i in range(0, len(views), 256)]
     with torch.autocast("cuda", dtype=torch.bfloat16, enabled=source.device.type == "cuda"):
-        raw = [embedder(pictures.changed(views.take(p), p)).float() for p in parts]
+        raw = [embedder(pictures.augmented(views.take(p), p)).float() for p in parts]
     return descriptor(torch.cat(raw))
 
 
-def recall(seen: torch.Tensor, base: torch.Tensor, photos: Views, known: Views) -> list[float]:
+def recall(queries: torch.Tensor, base: torch.Tensor, photos: Views, known: Views) -> list[float]:
     """R@1 and R@5 in per cent: the first, or one of five, within 100 m."""
-    best = (seen @ base.T).topk(5).indices.cpu().numpy()
+    best = (queries @ base.T).topk(5).indices.cpu().numpy()
     away = np.hypot(
         known.east_m[best] - photos.east_m[:, None], known.north_m[best] - photos.north_m[:, None]
     )
@@ -107,26 +108,26 @@ def altitude_found(
     """Mean error in metres: the network's own classes, and classes fitted to the older map."""
     bins, draw = AltitudeBins.from_options(recipe.bins), np.random.default_rng(SEED)
     photos = anywhere(dated, recipe, draw, draw.uniform(*between_m, 40 * PHOTOS))
-    seen, own = embedded(dated.dates[-1], photos, network, recipe, CAMERA_NOISE)
+    queries, own = embedded(dated.dates[-1], photos, network, recipe, CAMERA_NOISE)
     found: dict[str, object] = {"photos": len(photos), "own": decoded(own, photos.altitude_m, bins)}
     fitted = anywhere(dated, recipe, draw, draw.uniform(bins.min_m, bins.max_m, 40 * FITTED), FITTED)
     for softer in (0.0, 1.0):
         changes = dataclasses.replace(FIT_LIGHT, soften_px=softer)
         taught, _ = embedded(dated.dates[0], fitted, network, recipe, changes)
         rows = fit_directions(taught, bins.indices_of(fitted.altitude_m), len(bins), penalty=1.0)
-        found[f"fitted_{softer:g}"] = decoded(scores_of(seen, rows), photos.altitude_m, bins)
+        found[f"fitted_{softer:g}"] = decoded(scores_of(queries, rows), photos.altitude_m, bins)
     return found
 
 
 def embedded(
-    source: DeviceTexture, views: Views, network: nn.Module, recipe: Recipe, changes: AugmentOptions
+    source: DeviceRenderer, views: Views, network: nn.Module, recipe: Recipe, changes: AugmentOptions
 ) -> tuple[np.ndarray, np.ndarray]:
     """Embeddings and the network's own scores."""
     options, parts = recipe.altitude_network, []
     pictures = Pictures(source, recipe.camera, (options.width_px, options.height_px), changes, seed=SEED)
     for start in range(0, len(views), 64):
         index = np.arange(start, min(start + 64, len(views)))
-        inputs = altitude_input(pictures.changed(views.take(index), index), options)
+        inputs = altitude_input(pictures.augmented(views.take(index), index), options)
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=source.device.type == "cuda"):
             vectors = network.embed(inputs).float()
         parts.append((vectors.cpu().numpy(), network.prototypes(vectors).float().cpu().numpy()))

@@ -59,7 +59,7 @@ class Host:
     def one(self, file: bytes) -> torch.Tensor:
         return torch.from_numpy(self.decode(file))[None].to(self.given.device)
 
-    def rate(self, way: Callable, files: list[bytes], given: argparse.Namespace) -> float:
+    def rate(self, pipeline: Callable, files: list[bytes], given: argparse.Namespace) -> float:
         batch = min(len(files), 64)
         height, width, _ = self.decode(files[0]).shape
         room = [
@@ -88,7 +88,7 @@ class Host:
                     torch.cuda.current_stream().synchronize()  # the room is free again once it is copied
                 waiting = fill(room[(turn + 1) % 2])
                 with torch.no_grad():
-                    rows = way(photos)[2]
+                    rows = pipeline(photos)[2]
             rows.cpu()
             return round(rounds * batch / (time.perf_counter() - began), 1)
 

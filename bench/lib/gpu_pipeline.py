@@ -136,7 +136,7 @@ def averages(frame_px: int, window_px: float, count: int) -> np.ndarray:
     return (np.clip(overlap, 0, None) / (window_px / count)).astype(np.float32)
 
 
-class Path(nn.Module):
+class Pipeline(nn.Module):
     """From photos as bytes to altitude class, cells and references."""
 
     def __init__(self, recipe: Recipe, networks: Networks, known: Known, *, half: bool) -> None:
@@ -212,16 +212,16 @@ class Normed(nn.Module):
 
 
 @torch.no_grad()
-def settle(path: Path, photos: Tensor, centers: int) -> None:
+def settle(pipeline: Pipeline, photos: Tensor, centers: int) -> None:
     """Running statistics of a random start, taken from photos: without them numbers run away with depth."""
-    for part in path.modules():
+    for part in pipeline.modules():
         if isinstance(part, nn.BatchNorm2d):
             part.reset_running_stats()
             part.momentum = None
             part.train()
-    path.classes(photos)
-    path.embed(photos, torch.arange(len(photos), device=photos.device) % centers)
-    path.eval()
+    pipeline.classes(photos)
+    pipeline.embed(photos, torch.arange(len(photos), device=photos.device) % centers)
+    pipeline.eval()
 
 
 class Recorded:

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from gpu_path import Path as Way
-from gpu_path import Recorded
+
+from bench.lib.gpu_pipeline import Pipeline, Recorded
 
 
 @torch.no_grad()
-def latency_ms(way: Callable, photos: torch.Tensor, given: argparse.Namespace) -> dict[str, float]:
+def latency_ms(pipeline: Callable, photos: torch.Tensor, given: argparse.Namespace) -> dict[str, float]:
     """One photo after another, each waited for; the first few warm up. Photos take turns."""
     times = []
     for i, photo in zip(range(given.rounds + 10), forever(photos), strict=False):
         wait(given)
         began = time.perf_counter()
-        rows = way(photo)[2]
+        rows = pipeline(photo)[2]
         rows.cpu()
         if i >= 10 or not given.cuda:
             times.append(1e3 * (time.perf_counter() - began))
@@ -34,27 +34,27 @@ def forever(photos: torch.Tensor) -> Iterator[torch.Tensor]:
 
 
 @torch.no_grad()
-def rate(way: Callable, photos: torch.Tensor, given: argparse.Namespace) -> float:
+def rate(pipeline: Callable, photos: torch.Tensor, given: argparse.Namespace) -> float:
     """Photos per second, batch after batch for a while, waiting only at the end."""
     for _ in range(3 if given.cuda else 1):
-        way(photos)
+        pipeline(photos)
     wait(given)
     began, rounds = time.perf_counter(), 0
     while time.perf_counter() - began < (2.0 if given.cuda else 0.1):
-        way(photos)[2].cpu()
+        pipeline(photos)[2].cpu()
         rounds += 1
     wait(given)
     return round(rounds * len(photos) / (time.perf_counter() - began), 1)
 
 
 @torch.no_grad()
-def stages_ms(way: Way, one: torch.Tensor, given: argparse.Namespace) -> dict[str, float]:
+def stages_ms(pipeline: Pipeline, one: torch.Tensor, given: argparse.Namespace) -> dict[str, float]:
     """What each part costs when played back alone."""
-    which = way.classes(one).argmax(1)
-    known, descriptor = way.known, way.embed(one, which)
+    which = pipeline.classes(one).argmax(1)
+    known, descriptor = pipeline.known, pipeline.embed(one, which)
     parts: dict[str, Callable] = {
-        "shrink, spectrum, altitude network": way.classes,
-        "crop, place network": lambda photo: way.embed(photo, which),
+        "shrink, spectrum, altitude network": pipeline.classes,
+        "crop, place network": lambda photo: pipeline.embed(photo, which),
         "cells, references": lambda _: known.search(descriptor, known.likeliest(descriptor)),
     }
     return {name: played_ms(part, one, given) for name, part in parts.items()}
@@ -72,12 +72,12 @@ def played_ms(part: Callable, photo: torch.Tensor, given: argparse.Namespace) ->
 
 
 @torch.no_grad()
-def all_references_ms(way: Way, one: torch.Tensor, given: argparse.Namespace) -> float:
+def all_references_ms(pipeline: Pipeline, one: torch.Tensor, given: argparse.Namespace) -> float:
     """Looking through all references instead of those of three cells."""
-    descriptor, times = way.embed(one, way.classes(one).argmax(1)), []
+    descriptor, times = pipeline.embed(one, pipeline.classes(one).argmax(1)), []
     for _ in range(given.rounds):
         began = time.perf_counter()
-        way.known.search_all(descriptor)[0].cpu()
+        pipeline.known.search_all(descriptor)[0].cpu()
         times.append(1e3 * (time.perf_counter() - began))
     return round(statistics.median(times), 3)
 

@@ -16,20 +16,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from gpu_look import Ground, OnDevice
-from gpu_path import Known, Recorded, averages
-from gpu_path import Path as Way
 from torch import Tensor
 from torch.nn import functional
 
+from bench.lib.gpu_matching import Ground, OnDevice
+from bench.lib.gpu_pipeline import Known, Pipeline, Recorded, averages
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.geo.texture import Texture
 from nadirfix.geo.views import Views
-from nadirfix.image.crop import Canonical, Sheet, crop_window_px
+from nadirfix.image.crop import Canonical, ScaledPhoto, crop_window_px
 from nadirfix.options.locate import LocateOptions
-from nadirfix.retrieval.voting import Votes, hypotheses_from, shares_of
+from nadirfix.options.voting import VoteOptions
+from nadirfix.retrieval.voting import Votes, hypotheses_from, vote_weights
 from nadirfix.types import Hypothesis, Point, View
-from nadirfix.verify.search import Wave, decide
+from nadirfix.verify.search import HypothesisStage, verify_hypotheses
 
 
 def export_xfeat(path: Path) -> None:
@@ -53,11 +53,11 @@ def load_xfeat(file: Path | None, device: torch.device) -> torch.nn.Module:
 
 
 def verified_figures(
-    way: Way, ground: Texture, photos: Tensor, views: Views, given: argparse.Namespace
+    pipeline: Pipeline, ground: Texture, photos: Tensor, views: Views, given: argparse.Namespace
 ) -> dict[str, Any]:
     """Median and 95th percentile of a whole fix, part by part."""
-    single = Recorded(way, photos[:1]) if given.cuda else way
-    fixer = Fixer(way, single, ground, given)
+    single = Recorded(pipeline, photos[:1]) if given.cuda else pipeline
+    fixer = Fixer(pipeline, single, ground, given)
     times: dict[str, list[float]] = {}
     found, count = 0, min(len(photos), 128 if given.cuda else 2)
     torch.backends.cudnn.benchmark = False  # windows have many sizes, and it would try each one out
@@ -79,17 +79,19 @@ def verified_figures(
 class Fixer:
     """Everything one verified fix needs, in the GPU's memory."""
 
-    def __init__(self, way: Way, single: Callable, ground: Texture, given: argparse.Namespace) -> None:
-        self.way, self.ground, self.given = way, ground, given
+    def __init__(
+        self, pipeline: Pipeline, single: Callable, ground: Texture, given: argparse.Namespace
+    ) -> None:
+        self.pipeline, self.ground, self.given = pipeline, ground, given
         self.options = LocateOptions()
         network = load_xfeat(given.xfeat, given.device)
         self.looked_at = Ground(ground, network, self.options.verification, given.device)
         self.single = single
-        self.camera = way.recipe.camera
-        bins = AltitudeBins.from_options(way.recipe.bins)
+        self.camera = pipeline.recipe.camera
+        bins = AltitudeBins.from_options(pipeline.recipe.bins)
         self.canonical = Canonical(self.camera, float(bins.centers_m[0]))
         rng = np.random.default_rng(1)
-        rows = len(way.known.descriptors)
+        rows = len(pipeline.known.descriptors)
         west, south, east, north = ground.bounds
         self.east, self.north = rng.uniform(west, east, rows), rng.uniform(south, north, rows)
         self.heading = rng.integers(0, 12, rows) * 30.0
@@ -106,8 +108,10 @@ class Fixer:
         marks = [time.perf_counter()]
         self.single(photo[None])[2].cpu()
         marks.append(time.perf_counter())
-        compare = OnDevice(photo, self.camera, self.looked_at)
-        verdict = decide([Wave(self.asked(truth))], compare, self.options.verification)
+        registration = OnDevice(photo, self.camera, self.looked_at)
+        verdict = verify_hypotheses(
+            [HypothesisStage(self.hypotheses_at(truth))], registration, self.options.verification
+        )
         marks.append(time.perf_counter())
         self.votes(photo, [0.8 * truth.altitude_m, truth.altitude_m, 1.25 * truth.altitude_m], 3)
         marks.append(time.perf_counter())
@@ -116,14 +120,14 @@ class Fixer:
         return {
             "single crop": one,
             "places held against the map": matched,
-            "of that, first looks": compare.first_looks_ms,
-            "of that, the longest geometry": max(compare.geometry_ms),
+            "of that, first looks": registration.first_matches_ms,
+            "of that, the longest geometry": max(registration.geometry_ms),
             "verified fix": one + matched,
             "votes of the whole frame, three altitudes": whole,
             "verified fix, whole frame": one + matched + whole,
         }, bool(right)
 
-    def asked(self, truth: View) -> list[Hypothesis]:
+    def hypotheses_at(self, truth: View) -> list[Hypothesis]:
         """A place that is wrong, then the true view as far off as retrieval usually leaves it."""
         near = View(truth.center.moved(15.0, -12.0), truth.altitude_m * 1.05, (truth.heading_deg + 8) % 360)
         far = View(truth.center.moved(-500.0, 300.0), truth.altitude_m, (truth.heading_deg + 77) % 360)
@@ -131,19 +135,21 @@ class Fixer:
 
     def votes(self, photo: Tensor, altitudes_m: list[float], per_side: int) -> list[Hypothesis]:
         """Crops at each altitude, described on the GPU, compared with all references there."""
-        said = []
+        votes_of_levels = []
         for altitude_m in altitudes_m:
             crops, middles = self.crops(photo, altitude_m, per_side)
-            told = functional.normalize(self.way.place(crops).float(), dim=1)
-            told = functional.normalize(self.way.whiten(told), dim=1)
-            best = nearest(self.way.known, told, self.options.verification.votes.retrieve)
-            said.append(self.voices(*best, middles, altitude_m))
-        joined = Votes(*(np.concatenate([getattr(v, name) for v in said]) for name in Votes.__slots__))
-        return hypotheses_from(joined, self.camera, self.ground.epsg, self.options.verification.votes)
+            descriptors = functional.normalize(self.pipeline.place(crops).float(), dim=1)
+            descriptors = functional.normalize(self.pipeline.whiten(descriptors), dim=1)
+            best = nearest(self.pipeline.known, descriptors, VoteOptions().retrieve)
+            votes_of_levels.append(self.voices(*best, middles, altitude_m))
+        joined = Votes(
+            *(np.concatenate([getattr(v, name) for v in votes_of_levels]) for name in Votes.__slots__)
+        )
+        return hypotheses_from(joined, self.camera, self.ground.epsg, VoteOptions())
 
     def crops(self, photo: Tensor, altitude_m: float, per_side: int) -> tuple[Tensor, np.ndarray]:
-        """The whole photo at the references' scale on the GPU, cut as ``canonical_sheet`` cuts."""
-        size = self.way.recipe.place_network
+        """The whole photo at the references' scale on the GPU, cut as ``scaled_photo`` cuts."""
+        size = self.pipeline.recipe.place_network
         window, _ = crop_window_px(self.camera, self.camera.gsd_m(altitude_m), self.canonical)
         columns = int(self.camera.width_px / window[0] * size.width_px + 1e-9)
         rows = int(self.camera.height_px / window[1] * size.height_px + 1e-9)
@@ -153,7 +159,7 @@ class Fixer:
         planes = photo.permute(2, 0, 1).to(across.dtype)
         sheet = (down @ planes @ across.T).float()
         # The host's own class says where crops lie; it is given a picture without pixels to cut.
-        plan = Sheet(np.empty((rows, columns, 0), np.float32), step, (size.width_px, size.height_px))
+        plan = ScaledPhoto(np.empty((rows, columns, 0), np.float32), step, (size.width_px, size.height_px))
         corners = [(x, y) for y in plan._first_px(1, per_side) for x in plan._first_px(0, per_side)]
         taken = [sheet[:, y : y + size.height_px, x : x + size.width_px] for x, y in corners]
         return torch.stack(taken), plan.crops(per_side)[1]
@@ -165,15 +171,15 @@ class Fixer:
     def voices(self, rows: np.ndarray, alike: np.ndarray, middles: np.ndarray, altitude_m: float) -> Votes:
         flat, count = rows.ravel(), rows.shape[1]
         right, ahead = np.repeat(middles, count, axis=0).T
-        temperature = self.options.verification.votes.temperature
-        weight = shares_of(alike.astype(np.float64), temperature) / len(rows)
+        temperature = VoteOptions().temperature
+        weight = vote_weights(alike.astype(np.float64), temperature) / len(rows)
         gsd_m = np.full(flat.size, self.camera.gsd_m(altitude_m))
         where = self.east[flat], self.north[flat], self.heading[flat]
         return Votes(right, ahead, gsd_m, *where, weight.ravel())
 
 
-def nearest(known: Known, told: Tensor, count: int) -> tuple[np.ndarray, np.ndarray]:
-    best = (told.to(known.descriptors.dtype) @ known.descriptors.T).topk(count, dim=1)
+def nearest(known: Known, descriptors: Tensor, count: int) -> tuple[np.ndarray, np.ndarray]:
+    best = (descriptors.to(known.descriptors.dtype) @ known.descriptors.T).topk(count, dim=1)
     return best.indices.cpu().numpy(), best.values.float().cpu().numpy()
 
 

@@ -11,14 +11,13 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from places import teaches, together
-
+from bench.training.many_places import teaches, together
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.geo.coverage import sharp_altitude_m
 from nadirfix.geo.texture import Texture
 from nadirfix.options.recipe import Recipe
 from nadirfix.train.altitude import TrainedAltitude, altitude_job
-from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.train.loop import Job, StepReport, train
 from nadirfix.train.models.altitude import build_altitude_network
 
@@ -39,19 +38,19 @@ def other_places(folder: Path, place: str) -> list[Path]:
 
 
 def train_beside(
-    source: DeviceTexture, others: Sequence[Path], recipe: Recipe, report: Callable[[StepReport], None]
+    source: DeviceRenderer, others: Sequence[Path], recipe: Recipe, report: Callable[[StepReport], None]
 ) -> TrainedAltitude:
     """As ``train_altitude``, each batch shared with other places."""
     bins = AltitudeBins.from_options(recipe.bins)
     network, weights = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
 
-    def job(date: DeviceTexture, turn: int, within_m: tuple[float, float]) -> Job:
+    def job(date: DeviceRenderer, turn: int, within_m: tuple[float, float]) -> Job:
         part = part_of(recipe, turn)
         return altitude_job(date.texture, part, bins, network, date, within_m=within_m)
 
     jobs = []
     for turn, path in enumerate(others):
-        other = DeviceTexture(Texture.load(path), source.device)
+        other = DeviceRenderer(Texture.load(path), source.device)
         limits = teaches(place_of(path), other.texture, recipe)
         jobs += [job(source, turn, (0.0, float("inf"))), job(other, turn, limits)]
     whole = dataclasses.replace(together(jobs, PARTS), validate=jobs[0].validate)

@@ -20,16 +20,16 @@ import torch
 
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.files import atomic_file
-from nadirfix.geo.coverage import Ground
+from nadirfix.geo.coverage import MapCoverage
 from nadirfix.geo.views import Views
-from nadirfix.image.blank import without_blank
+from nadirfix.image.black_borders import fill_black_borders
 from nadirfix.image.crop import Canonical, canonical_crop, network_frame
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.map import SimulateOptions
 from nadirfix.options.recipe import NetworkOptions, Recipe
 from nadirfix.retrieval.wce import fuse
 from nadirfix.train.altitude import altitude_input
-from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.types import Candidates
 
 CHUNK = 128
@@ -52,7 +52,7 @@ def read_views(path: Path, epsg: int, limit: int) -> Views:
 
 
 def kept_photos(
-    cache: Path | None, name: str, source: DeviceTexture, views: Views, recipe: Recipe
+    cache: Path | None, name: str, source: DeviceRenderer, views: Views, recipe: Recipe
 ) -> list[np.ndarray]:
     """The photos of these views, taken once: whoever comes after reads them from the cache."""
     if cache is None:
@@ -65,7 +65,7 @@ def kept_photos(
     return list(np.load(path, mmap_mode="r"))
 
 
-def own_views(source: DeviceTexture, recipe: Recipe, altitudes_m: tuple[float, float], count: int) -> Views:
+def own_views(source: DeviceRenderer, recipe: Recipe, altitudes_m: tuple[float, float], count: int) -> Views:
     """Views of our own anywhere on the ground, to choose settings by: never the fixed ones."""
     draw = np.random.default_rng(OWN_SEED)
     west, south, east, north = source.texture.bounds
@@ -74,11 +74,11 @@ def own_views(source: DeviceTexture, recipe: Recipe, altitudes_m: tuple[float, f
         draw.uniform(west, east, many), draw.uniform(south, north, many), draw.uniform(*altitudes_m, many),
         draw.uniform(0, 360, many),
     )  # fmt: skip
-    fits = Ground(source.texture).valid_share(views, recipe.camera) >= SHOWN_SHARE
+    fits = MapCoverage(source.texture).valid_share(views, recipe.camera) >= SHOWN_SHARE
     return views.take(np.flatnonzero(fits)[:count])
 
 
-def take_photos(source: DeviceTexture, views: Views, recipe: Recipe) -> list[np.ndarray]:
+def take_photos(source: DeviceRenderer, views: Views, recipe: Recipe) -> list[np.ndarray]:
     """Whole photos as bytes, with the noise and the JPEG that ``nadirfix simulate`` gives them."""
     size, photos = (recipe.camera.width_px, recipe.camera.height_px), []
     for i in range(len(views)):
@@ -122,7 +122,9 @@ def half(device: str):
 def altitude_scores(network, photos: list[np.ndarray], options: NetworkOptions, recipe: Recipe, device: str):
     """The score of every altitude class for each photo."""
     camera, size = recipe.camera, {"width_px": options.width_px, "height_px": options.height_px}
-    frames = in_parallel(lambda photo: without_blank(network_frame(photo, camera, camera, **size)), photos)
+    frames = in_parallel(
+        lambda photo: fill_black_borders(network_frame(photo, camera, camera, **size)), photos
+    )
     with half(device):
         scores = [network(altitude_input(x, options)).float() for x in batches(frames, device)]
     return torch.cat(scores).cpu().numpy()

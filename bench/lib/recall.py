@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from shots import CHUNK, Row, half, placed, summary
 
+from bench.lib.photos import CHUNK, Row, half, placed, summary
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.geo.coverage import Ground
+from nadirfix.geo.coverage import MapCoverage
 from nadirfix.geo.grid import Grid
 from nadirfix.geo.texture import Texture
 from nadirfix.geo.views import Views
 from nadirfix.options.recipe import Recipe
-from nadirfix.retrieval.cells import CellVoter
-from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.retrieval.cells import CellClassifier
+from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.train.data.place_views import lattice_places
 from nadirfix.train.models.mixvpr import descriptor
 from nadirfix.train.place import TrainedPlace
@@ -34,7 +34,7 @@ class Known:
 
 
 @torch.no_grad()
-def describe_references(source: DeviceTexture, network, grid: Grid, recipe: Recipe) -> Known:
+def describe_references(source: DeviceRenderer, network, grid: Grid, recipe: Recipe) -> Known:
     """Every reference of the recipe, described by the network."""
     views, options, found = reference_views(source.texture, recipe), recipe.place_network, []
     size = (options.width_px, options.height_px)
@@ -53,7 +53,7 @@ def reference_views(texture: Texture, recipe: Recipe) -> Views:
     e, n, h = np.repeat(east, len(turns)), np.repeat(north, len(turns)), np.tile(turns, len(east))
     altitude_m = canonical_altitude_m(references, AltitudeBins.from_options(recipe.bins))
     views = Views.level(e, n, np.full(len(e), altitude_m), h)
-    return views.take(Ground(texture).valid_share(views, recipe.camera) >= references.valid_share)
+    return views.take(MapCoverage(texture).valid_share(views, recipe.camera) >= references.valid_share)
 
 
 @torch.no_grad()
@@ -87,7 +87,7 @@ def among(alike: torch.Tensor, which: np.ndarray | None) -> torch.Tensor:
 def top_cells(place: TrainedPlace, raw: torch.Tensor, recipe: Recipe) -> np.ndarray:
     """The five likeliest cells of every view, ranked as ``locate`` ranks them."""
     prototypes = [p.detach().float().cpu().numpy() for p in place.network.heads.prototypes]
-    voter = CellVoter(prototypes, place.order, recipe.head)
+    voter = CellClassifier(prototypes, place.order, recipe.head)
     return np.stack([voter.top(row, 5).cells for row in raw.float().cpu().numpy()])
 
 

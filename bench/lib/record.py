@@ -7,7 +7,8 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,9 +16,21 @@ from typing import Any
 
 from nadirfix.files import atomic_file
 
-__all__ = ["commit", "machine", "networks_of", "record", "record_lines", "say", "write_csv"]
+__all__ = [
+    "commit",
+    "machine",
+    "networks_of",
+    "path_of",
+    "print_progress",
+    "record",
+    "record_lines",
+    "say",
+    "write_csv",
+]
 
-RESULTS = Path(__file__).parent / "results"
+BENCH = Path(__file__).parents[1]
+RESULTS = BENCH / "results"
+FOLDERS = ("speed", "accuracy", "training")
 LIBRARIES = (
     "nadirfix",
     "numpy",
@@ -30,9 +43,23 @@ LIBRARIES = (
 )
 
 
-def record(name: str, payload: dict[str, Any], out_dir: Path = RESULTS) -> Path:
-    """Write ``out_dir/name.json`` with the payload (its seed included) under "results"."""
-    target = out_dir / f"{name}.json"
+def path_of(name: str, kind: str = "json", out_dir: Path | None = None) -> Path:
+    """Where a result lies: in the folder of the script whose name it begins with."""
+    return (out_dir or RESULTS / _folder(name)) / f"{name}.{kind}"
+
+
+def _folder(name: str) -> str:
+    """The longest name of a script that the result begins with says which folder."""
+    scripts = [path for folder in FOLDERS for path in (BENCH / folder).glob("*.py")]
+    matching = [path for path in scripts if name == path.stem or name.startswith(f"{path.stem}_")]
+    if not matching:
+        raise ValueError(f"{name}: a result's name begins with that of a script in {', '.join(FOLDERS)}")
+    return max(matching, key=lambda path: len(path.stem)).parent.name
+
+
+def record(name: str, payload: dict[str, Any], out_dir: Path | None = None) -> Path:
+    """Write ``name.json`` with the payload (its seed included) under "results"."""
+    target = path_of(name, "json", out_dir)
     made = {"date": datetime.now(UTC).isoformat(timespec="seconds"), **commit()}
     whole = {"name": name, **made, "machine": machine(), "results": payload}
     with atomic_file(target) as scratch:
@@ -41,8 +68,8 @@ def record(name: str, payload: dict[str, Any], out_dir: Path = RESULTS) -> Path:
 
 
 def record_lines(name: str, columns: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> None:
-    """Write ``results/name.csv``: a line for each photo."""
-    with atomic_file(RESULTS / f"{name}.csv") as scratch, scratch.open("w", newline="") as file:
+    """Write ``name.csv`` beside the result: a line for each photo."""
+    with atomic_file(path_of(name, "csv")) as scratch, scratch.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(lines)
@@ -55,16 +82,28 @@ def write_csv(path: Path, lines: list[dict]) -> None:
         out.writerows({k: int(v) if isinstance(v, bool) else v for k, v in line.items()} for line in lines)
 
 
+def print_progress(every_s: float = 20.0) -> Callable[[str, int, int], None]:
+    """Progress of a long step, a line now and then."""
+    last = [time.monotonic()]
+
+    def report(stage: str, done: int, total: int) -> None:
+        if time.monotonic() - last[0] > every_s:
+            last[0] = time.monotonic()
+            print(f"{stage}: {done} of {total}", flush=True)
+
+    return report
+
+
 def say(text: str) -> None:
     print(text, flush=True)
 
 
 def networks_of(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Which networks a bundle was built with, by name and hash: what a result is worth depends on them."""
-    told = {part: about["weights"] for part, about in manifest["networks"].items()}
+    weights = {part: about["weights"] for part, about in manifest["networks"].items()}
     return {
         part: {"weights": Path(known["source"]).name, "sha256": known["sha256"]}
-        for part, known in told.items()
+        for part, known in weights.items()
     }
 
 
@@ -91,9 +130,7 @@ def commit() -> dict[str, Any]:
 
 def _git(*arguments: str) -> str | None:
     try:
-        done = subprocess.run(
-            ["git", *arguments], check=False, cwd=RESULTS.parent, capture_output=True, text=True
-        )
+        done = subprocess.run(["git", *arguments], check=False, cwd=BENCH, capture_output=True, text=True)
     except FileNotFoundError:
         return None
     return done.stdout.strip() if done.returncode == 0 else None

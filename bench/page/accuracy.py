@@ -1,121 +1,70 @@
-"""Writes docs/accuracy.md from bench/results: every figure on that page comes from a result file.
+"""Writes docs/accuracy.md and the model card's figures: every one of them comes from a result file.
 
-python bench/accuracy.py           writes the page
-python bench/accuracy.py --check   says whether the page is what the results give
+python -m bench.page.accuracy           writes them
+python -m bench.page.accuracy --check   fails where they are not what the results give
 """
 
 from __future__ import annotations
 
 import argparse
-import textwrap
 
-from accuracy_cover import where
-from accuracy_fixes import bands, foreign, refused, stages, verified
-from accuracy_networks import networks
-from accuracy_published import older, published
-from accuracy_rows import changes, missing, widths
-from accuracy_tables import percent, result, source, table
-from accuracy_unseen import retrieval
-from record import RESULTS
+from bench.page.ablations import ablations, missing
+from bench.page.commands import COMMANDS
+from bench.page.failures import failures
+from bench.page.networks import card_figures, networks
+from bench.page.published import published
+from bench.page.retrieval import retrieval
+from bench.page.tables import ROOT, block, filled, sources, write_or_check
+from bench.page.verified import refused, stages, verified
 
-PAGE = RESULTS.parent.parent / "docs" / "accuracy.md"
-CARD = PAGE.with_name("model-card.md")
-MARKS = ("<!-- figures: begin -->", "<!-- figures: end -->")
+PAGE = ROOT / "docs" / "accuracy.md"
+CARD = ROOT / "docs" / "model-card.md"
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--check", action="store_true")
-    check = options.parse_args().check
-    for path, text in ((PAGE, page()), (CARD, card())):
-        if not check:
-            path.write_text(text, encoding="utf-8")
-        elif path.read_text(encoding="utf-8") != text:
-            raise SystemExit(f"docs/{path.name} is not what the results give: run python bench/accuracy.py")
+    card = block(CARD.read_text(encoding="utf-8"), "figures", card_figures())
+    pages = {PAGE: page(), CARD: card}
+    write_or_check(pages, options.parse_args().check, "python -m bench.page.accuracy")
 
 
 def page() -> str:
-    parts = [HEAD, verified(), bands(), where(), foreign(), refused(), stages(), retrieval(), published()]
-    parts += [changes(), widths(), older(), networks(), matching(), rest()]
-    texts = [text for part in parts if part for text in part.strip().split("\n\n")]
-    return "\n\n".join(filled(text) for text in texts) + "\n"
-
-
-def filled(text: str) -> str:
-    """A paragraph in even lines; tables and headings as they are."""
-    return (
-        text
-        if text.startswith(("|", "#"))
-        else textwrap.fill(" ".join(text.split()), 118, break_on_hyphens=False)
-    )
-
-
-def card() -> str:
-    """The model card with its figures, between the two marks."""
-    before, _, rest = CARD.read_text(encoding="utf-8").partition(MARKS[0])
-    return f"{before}{MARKS[0]}\n{card_figures()}\n{MARKS[1]}{rest.partition(MARKS[1])[2]}"
-
-
-def card_figures() -> str:
-    rows: list[list[object]] = []
-    for name, places in CARD_RUNS.items():
-        told = result(f"places_altitude_{name}")["results"]
-        for place in places:
-            own, fitted = told[place]["own"], told[place]["fitted_1"]
-            rows.append([f"`{name}`", place, f"{fitted['hard_m']:.1f} m", f"{fitted['soft_m']:.1f} m",
-                         f"{own['hard_m']:.0f} m"])  # fmt: skip
-    heads = [
-        "altitude network",
-        "ground it never saw",
-        "best class",
-        "all classes",
-        "with classes of its own",
-    ]
-    return table(heads, rows)
-
-
-#: Altitude networks, and the ground each is measured on without having seen it.
-CARD_RUNS = {"nomine-altitude2": ("mine", "world2000"), "notown-altitude": ("town", "world2000")}
-
-
-def matching() -> str:
-    told = result("verify_town_displaced")["results"]
-    near = told["s_loc"]
-    heads = ["answered", "wrong", "within 5 m", "25 m", "median"]
-    row = [percent(told["answered_percent"]), percent(told["wrong_fix_percent"]), percent(near["5"]),
-           percent(near["25"]), f"{told['error_m']['median']:.1f} m"]  # fmt: skip
-    return f"""## Matching alone, another sensor
-
-The town under haze, {told["photos"]} fixed views, from their true views displaced by up to 30 m, 15°
-and 12 %:
-
-{table(heads, [row])}
-
-{source("verify_town_displaced", "bench/verify.py --map town_clear.tif --manifest …")}"""
+    parts = [HEAD, verified(), failures(), refused(), stages(), retrieval(), published()]
+    parts += [ablations(), networks(), END.format(missing=missing(), sources=sources(COMMANDS))]
+    return "\n\n".join(filled(part) for part in parts) + "\n"
 
 
 HEAD = """# Accuracy
 
-Written by `python bench/accuracy.py` from the files in `bench/results`; a test keeps the two alike. Photos
-are of another date than the map, except where a heading says otherwise.
+Written by `python -m bench.page.accuracy` from the files in `bench/results`; a test keeps the two alike.
+Photos are of another date than the map, except where it says otherwise.
 
-What was chosen where: no setting was tried on the fixed views. How far descriptors are whitened and how the
-frame votes and is asked were chosen on *other* views of the mine and the town, so the mine is not a place
-these settings have never met. Confidence was calibrated on worlds, the desert and the campus, the radius on
-those and on other views of the mine; that a radius from residuals alone is too small was seen on the fixed
-views, and how many truths it holds on other views of the town was in sight when it was settled how many it
-should hold at the places of calibration ([ADR 28](adr/0028-what-a-radius-can-know.md), [ADR
-35](adr/0035-where-nothing-agrees.md)). That the place network goes half the way to what it learned was
-settled on other views of the mine ([ADR 39](adr/0039-half-of-what-was-learned.md)); that worlds alone are
-enough to learn from, on other views of both ([ADR
-41](adr/0041-the-place-network-that-learned-on-worlds.md))."""
+**How it was measured.** The *fixed views* of a place are 400 photos at known positions, altitudes and
+headings, rendered from the newer picture. No setting was tried on them. How descriptors are whitened and how
+the frame votes was chosen on *other* views of the mine and the town; the order of altitudes and crops, and
+how far the place network goes from ImageNet to what it learned, on other views of the mine
+([ADR 39](adr/0039-half-of-what-was-learned.md)). Confidence was calibrated on worlds, the desert and the
+campus, the radius on those and on other views of the mine. That a radius from residuals alone is too small
+was seen on the fixed views, and how many truths it holds on other views of the town was known when its target
+was settled ([ADR 28](adr/0028-what-a-radius-can-know.md), [ADR 35](adr/0035-where-nothing-agrees.md)).
 
+**Words.** *Verified*: registered to the map, nadirfix's answer by default. *R@1*, *R@5*: the first (one of
+the first five) references retrieved lies less than 100 m from the truth. *Top-1*: answered with the first
+reference's position. *WCE*, the weighted coordinate: answered with the mean of the references that agree,
+weighted by similarity, as published. *Votes*: crops all over the frame vote for one position. *Three cells*:
+only the likeliest three of the map's cells of 100 m are searched. *Best class*, *all classes*: the altitude
+is the middle of the likeliest class, or the mean of all by probability. *95 % radius*: should hold 95 of 100
+true positions. Rows of the README's demo other than "verified" are single crops answered by WCE; "without
+altitude" describes the whole photo instead of a crop at the map's scale."""
 
-def rest() -> str:
-    """What the page does not say."""
-    return f"""## Not measured
+END = """## Not measured
 
-{missing()} The whole chain on the desert and the campus; real flights."""
+{missing} The whole chain on the desert and the campus; real flights.
+
+## Where the figures come from
+
+{sources}"""
 
 
 if __name__ == "__main__":

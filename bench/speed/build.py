@@ -1,6 +1,6 @@
 """How long a map takes to become a bundle, by the command people type, on an install as it is.
 
-python bench/build.py --map MAP --name NAME [--recipe RECIPE] [--out BUNDLE.nadir]
+python -m bench.speed.build --map MAP --name NAME [--recipe RECIPE] [--out BUNDLE.nadir]
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from record import networks_of, record
-
+from bench.lib.record import networks_of, record
 from nadirfix.bundle import Bundle
 from nadirfix.parallel import cores
 

@@ -1,9 +1,9 @@
 """What it costs to search every cell instead of three, by the number of references.
 
-python bench/cells.py [--sizes 8000 60000 250000 1000000]
+python -m bench.speed.cells [--sizes 8000 60000 250000 1000000]
 
 Made descriptors (256 numbers, half precision, on disk as in a bundle, 30 to a cell), one photo at a time.
-What it gains is measured by bench/ground.py, which searches both ways.
+What it gains is measured by bench/accuracy/retrieval.py, which searches both ways.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from record import record
 
+from bench.lib.record import record
 from nadirfix.retrieval.index import ReferenceIndex
 
 SEED, DIMS, PER_CELL, PHOTOS = 0, 256, 30, 40

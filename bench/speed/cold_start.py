@@ -1,11 +1,11 @@
 """One photo from nothing: how long ``nadirfix locate one.jpg`` takes, and how much memory.
 
-python bench/start.py [--bundle B --photo FILE] [--wide] [--times 7]
+python -m bench.speed.cold_start [--bundle B --photo FILE] [--wide] [--times 7]
 
 Beside it a bare import of numpy, OpenCV, ONNX Runtime and FAISS, plus one warm photo. Both as a single-crop
-answer (``--no-wce --no-verify``, the published stages) and as ``locate`` answers by default. With ``--wide``
-the bundle's references are first multiplied to 20 km² (2025 cells, 56 700 references, made descriptors).
-Without a bundle the tiny recipe's is made, of a small world.
+answer (``--no-wce --no-vote --no-verify``, the published stages) and as ``locate`` answers by default. With
+``--wide`` the bundle's references are first multiplied to 20 km² (2025 cells, 56 700 references, made
+descriptors). Without a bundle the tiny recipe's is made, of a small world.
 Python's compiled modules are kept, as an installed package has them; the first run of each is not counted.
 """
 
@@ -22,22 +22,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from record import record
-from serve_load import prepare
 
+from bench.lib.record import record
+from bench.speed.serve_load import prepare
 from nadirfix.bundle import Bundle, References
 from nadirfix.bundle import layout as parts
-from nadirfix.bundle.references import write_references
 from nadirfix.geo.grid import ClassOrder
 from nadirfix.offline.describe import mean_directions, save_array
-from nadirfix.offline.tune import find_fastest, is_known
+from nadirfix.offline.manifest import list_parts, write_manifest
+from nadirfix.offline.references import write_references
+from nadirfix.offline.tune import is_tuned, tune_backends
 from nadirfix.online import locate
 from nadirfix.options.locate import LocateOptions
 from nadirfix.retrieval.cell_index import build_cell_index, index_names
 
 CELLS_PER_SIDE, PER_CELL = 45, 28
 SINGLE_CROP = LocateOptions(verify=False, weighted=False, whole_frame=False)
-MODES = {"single_crop": (["--no-wce", "--no-verify"], SINGLE_CROP), "default": ([], LocateOptions())}
+MODES = {
+    "single_crop": (["--no-wce", "--no-vote", "--no-verify"], SINGLE_CROP),
+    "default": ([], LocateOptions()),
+}
 
 START = """
 import json, sys, time
@@ -72,8 +76,8 @@ def main() -> None:
         if given.wide:
             bundle = widened(bundle, folder / "wide.nadir")
         opened = Bundle.load(bundle)
-        if not is_known(opened):
-            find_fastest(opened)
+        if not is_tuned(opened):
+            tune_backends(opened)
         results = {
             "bundle": chosen,
             "references": len(opened.references),
@@ -81,7 +85,7 @@ def main() -> None:
             **cold_start(bundle, photo, folder, times=given.times),
         }
     print(json.dumps(results, indent=2))
-    print(f"wrote {record('start', results)}")
+    print(f"wrote {record('cold_start', results)}")
 
 
 def cold_start(bundle: Path, photo: Path, folder: Path, *, times: int = 5) -> dict[str, Any]:
@@ -144,9 +148,9 @@ def widened(path: Path, target: Path) -> Path:
     for name, table in zip(names, np.split(prototypes, np.cumsum(order.sizes)[:-1]), strict=True):
         build_cell_index(table.astype(np.float32), target / name)
     manifest = {**bundle.manifest, "classes": order.to_dict()}
-    manifest["parts"] = parts.listed(target, {*bundle.manifest["parts"], *names})
+    manifest["parts"] = list_parts(target, {*bundle.manifest["parts"], *names})
     (target / parts.MANIFEST).unlink()
-    parts.write_manifest(target, manifest)
+    write_manifest(target, manifest)
     return target
 
 

@@ -1,6 +1,6 @@
 """The crop of ``locate`` against the published one, which enlarges the photo first: grey levels and time.
 
-python bench/crop.py [--made 2]
+python -m bench.speed.crop [--made 2]
 
 Photos of 2048 × 1536 pixels are drawn from a procedural world at the middle of every altitude class. Three
 ways are held against Pillow's: means of the photo's own pixels, the cubic by whole pixels as published, and
@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-from plain import _enlarged_then_cropped
-from record import record
 
+from bench.lib.baseline import _enlarged_then_cropped
+from bench.lib.record import record
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.image.crop import Canonical, canonical_crop
-from nadirfix.image.enlarge import _colours, cubic_shares
+from nadirfix.image.enlarge import _rgb_weights, cubic_weights
 from nadirfix.image.exif_writer import encode_jpeg
-from nadirfix.image.resampling import summed
+from nadirfix.image.resampling import apply_weights
 from nadirfix.options.recipe import RECIPES
 from nadirfix.types import View
 from nadirfix.world.files import write_world
@@ -69,9 +69,9 @@ def made(count: int) -> Iterator[tuple[float, Image.Image]]:
             for altitude_m in np.repeat(BINS.centers_m, count):
                 center = ground.center.moved(*draw.uniform(-150.0, 150.0, 2))
                 view = View(center, float(altitude_m), float(90 * draw.integers(4)))
-                seen = ground.render(view, CAMERA).pixels
-                noise = draw.standard_normal(seen.shape, np.float32)
-                pixels = np.clip(np.rint(seen + 2 * noise), 0, 255).astype(np.uint8)
+                rendered = ground.render(view, CAMERA).pixels
+                noise = draw.standard_normal(rendered.shape, np.float32)
+                pixels = np.clip(np.rint(rendered + 2 * noise), 0, 255).astype(np.uint8)
                 photo = encode_jpeg(pixels, CAMERA, quality=95, pose=None)
                 yield float(altitude_m), Image.open(io.BytesIO(photo)).convert("RGB")
 
@@ -106,8 +106,10 @@ def cubic(pixels: np.ndarray, altitude_m: float) -> np.ndarray:
 def exact_ratio(pixels: np.ndarray, altitude_m: float) -> np.ndarray:
     """The cubic as if a picture could be enlarged to a fraction of a pixel."""
     (rows, columns), ratio = pixels.shape[:2], altitude_m / CANONICAL.altitude_m
-    span, across = _colours(columns, columns * ratio, SIZE["width_px"])
-    return np.clip(summed(pixels, span, cubic_shares(rows, rows * ratio, SIZE["height_px"]), across), 0, 255)
+    span, across = _rgb_weights(columns, columns * ratio, SIZE["width_px"])
+    return np.clip(
+        apply_weights(pixels, span, cubic_weights(rows, rows * ratio, SIZE["height_px"]), across), 0, 255
+    )
 
 
 WAYS: dict[str, Way] = {"mean": means, "cubic": cubic, "cubic, exact ratio": exact_ratio}
@@ -123,9 +125,9 @@ def times_ms(altitude_m: float) -> dict[str, Any]:
             WAYS[name](pixels, altitude_m)
             if turn:
                 times.append(1e3 * (time.perf_counter() - began))
-    told = {name: round(float(np.median(times)), 2) for name, times in spent.items()}
+    result = {name: round(float(np.median(times)), 2) for name, times in spent.items()}
     ratios = np.array(spent["cubic"]) / np.array(spent["mean"])
-    return {**told, "times": np.round(np.percentile(ratios, [25, 50, 75]), 2).tolist()}
+    return {**result, "times": np.round(np.percentile(ratios, [25, 50, 75]), 2).tolist()}
 
 
 if __name__ == "__main__":

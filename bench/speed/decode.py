@@ -1,6 +1,6 @@
 """What decoding a photo costs, whole and no finer than it is looked at, and whether the altitude stays.
 
-python bench/decode.py [--made 100] [--photos FOLDER...] [--bundle B] [--limit 300]
+python -m bench.speed.decode [--made 100] [--photos FOLDER...] [--bundle B] [--limit 300]
 
 Photos of 4096 × 3072 pixels are drawn from a procedural world and its bundle made, unless both are given.
 Each photo goes both ways in turn through the bundle's own altitude network; what is compared is the class.
@@ -22,15 +22,16 @@ import cv2
 import numpy as np
 import simplejpeg
 from PIL import Image
-from record import record
 
+from bench.lib.record import record
 from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.image.decode import decode
 from nadirfix.image.exif_writer import encode_jpeg
 from nadirfix.offline import build_bundle
-from nadirfix.online.photo import Shot, estimate_height, read_shot
+from nadirfix.online.altitude import estimate_altitude
+from nadirfix.online.photo import DecodedPhoto, read_photo
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.recipe import RECIPES
 from nadirfix.types import View
@@ -99,12 +100,12 @@ def both_ways(file: Path, bundle: Bundle) -> dict[str, Any]:
     """Decoding and the altitude network, from the whole photo and from as little as is needed."""
     data = file.read_bytes()
     began = time.perf_counter()
-    shot = read_shot(data, None, bundle, LocateOptions())
+    shot = read_photo(data, None, bundle, LocateOptions())
     smaller = class_of(shot, bundle)
     between = time.perf_counter()
     pixels = decode(data, max_pixels=10**9)
     own = shot.camera.resized(pixels.shape[1], pixels.shape[0])
-    whole = class_of(Shot(pixels, own, ()), bundle)
+    whole = class_of(DecodedPhoto(pixels, own, ()), bundle)
     return {
         "reduced": shot.reduced,
         "same": whole == smaller,
@@ -114,8 +115,8 @@ def both_ways(file: Path, bundle: Bundle) -> dict[str, Any]:
     }
 
 
-def class_of(shot: Shot, bundle: Bundle) -> int:
-    estimate = estimate_height(shot, bundle).estimate
+def class_of(photo: DecodedPhoto, bundle: Bundle) -> int:
+    estimate = estimate_altitude(photo, bundle).estimate
     assert estimate is not None
     return int(np.argmax(estimate.probabilities))
 

@@ -1,6 +1,6 @@
 """How much faster ``locate`` is than the same method done in the straightforward way, and whether both agree.
 
-python bench/speed.py [--weights FOLDER] [--photos 40] [--recipes paper standard] [--cache FOLDER]
+python -m bench.speed.end_to_end [--weights FOLDER] [--photos 40] [--recipes paper standard] [--cache FOLDER]
   [--map OLD NEW] [--views FILE.csv] [--paper-place FILE.safetensors --paper-altitude FILE.safetensors]
 
 Same photos (100 to 700 m), same weights, same references, one process, photo by photo in turns. ``paper`` has
@@ -15,70 +15,49 @@ missing because of fewer bits.
 from __future__ import annotations
 
 import argparse
-import copy
 import dataclasses
 import json
 import os
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import torch
-from plain import Answer, Straightforward
-from record import record
-from start import cold_start
 
-from nadirfix.altitude.bins import AltitudeBins
+from bench.lib.agreement import OPTIONS, WARM_UP, agreement, folder_rate, in_single, ratios, right, staged
+from bench.lib.baseline import Straightforward
+from bench.lib.compared_networks import (
+    DAMP,
+    PUBLISHED,
+    as_they_start,
+    built_with,
+    halved,
+    recipe_called,
+    settled,
+    trained,
+    with_start,
+    without_networks,
+)
+from bench.lib.record import record
+from bench.speed.cold_start import cold_start
 from nadirfix.bundle import Bundle
-from nadirfix.bundle import layout as parts
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.image.exif_writer import encode_jpeg
 from nadirfix.offline import build_bundle
-from nadirfix.offline import trained_networks as networks
-from nadirfix.offline.altitude_fit import fit_directions
-from nadirfix.offline.describe import Lookout
-from nadirfix.offline.int8 import altitude_examples, place_examples
-from nadirfix.offline.tune import find_fastest
-from nadirfix.online import locate, open_parts
-from nadirfix.options.locate import LocateOptions
-from nadirfix.options.recipe import RECIPES, QuantiseOptions, Recipe
-from nadirfix.options.training import TrainOptions
-from nadirfix.parallel import cores, in_order
+from nadirfix.offline.tune import tune_backends
+from nadirfix.online import locate
+from nadirfix.parallel import cores
 from nadirfix.photo_list import read_views
-from nadirfix.runtime.backend import Way
-from nadirfix.runtime.load import load_way
 from nadirfix.runtime.network import Network
-from nadirfix.train.models.altitude import build_altitude_network
-from nadirfix.train.models.embedder import Embedder
-from nadirfix.train.models.place import build_place_network
-from nadirfix.types import Fix, View
+from nadirfix.types import View
 from nadirfix.world.files import write_world
 
-OPTIONS = LocateOptions(verify=False, whole_frame=False)
 SIDE_M, GSD_M = 1800.0, 0.6
-PUBLISHED_FPS = 13.3
-#: Recipes with the networks of the publication, or nearly.
-PUBLISHED = ("paper", "stage3")
-NO_TRAINING = TrainOptions(schedule="budget")
-#: Stages of the published line; decoding and weighting are not in it.
-STAGES = {
-    "altitude": ("altitude",),
-    "crop": ("crop",),
-    "place network": ("embed",),
-    "search": ("classify", "retrieve", "search"),
-}
-EVERY = {"decode": ("decode",), **STAGES, "weighting": ("fuse",)}
-WARM_UP = 2
-#: What each block of a random EfficientNet adds to its input.
-DAMP = 0.25
 
 
 def main() -> None:
@@ -116,7 +95,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--map", type=Path, nargs=2, metavar=("OLD", "NEW"), help="instead of a made world")
     options.add_argument("--views", type=Path, help="views photos are taken of, instead of drawn ones")
-    options.add_argument("--name", default="speed", help="the result's name")
+    options.add_argument("--name", default="end_to_end", help="the result's name")
     options.add_argument("--top-m", type=float, default=699.0, help="the highest photo")
     options.add_argument("--paper-place", type=Path, help="a place network that was trained")
     options.add_argument("--paper-altitude", type=Path, help="an altitude network that was trained")
@@ -140,8 +119,8 @@ def take_photos(folder: Path, given: argparse.Namespace) -> list[bytes]:
         return [file.read_bytes() for file in sorted(kept.iterdir())]
     draw, taken, truth = np.random.default_rng(given.seed), [], []
     with GeoMap.open(maps(folder, given)[1]) as ground:
-        for view, shown in seen(ground, given, draw):
-            noisy = shown.pixels + draw.normal(0, 2, shown.pixels.shape)
+        for view, rendered in rendered_views(ground, given, draw):
+            noisy = rendered.pixels + draw.normal(0, 2, rendered.pixels.shape)
             pixels = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
             taken.append(encode_jpeg(pixels, DEFAULT_CAMERA, quality=95, pose=None))
             truth.append([view.center.east_m, view.center.north_m])
@@ -157,7 +136,9 @@ def truth_file(folder: Path, given: argparse.Namespace) -> Path:
     return folder / f"truth-{given.photos}-{given.seed}.json"
 
 
-def seen(ground: GeoMap, given: argparse.Namespace, draw: np.random.Generator) -> Iterator[tuple[View, Any]]:
+def rendered_views(
+    ground: GeoMap, given: argparse.Namespace, draw: np.random.Generator
+) -> Iterator[tuple[View, Any]]:
     """Views and what a camera sees there: the first of a list that was given, or drawn."""
     count = given.photos + WARM_UP
     if given.views is not None:
@@ -183,7 +164,7 @@ def photo_of(ground: GeoMap, altitude_m: float, draw: np.random.Generator) -> tu
 def one_recipe(name: str, folder: Path, photos: list[bytes], given: argparse.Namespace) -> dict[str, Any]:
     bundle, plain = both_paths(name, folder, given)
     say(f"{name}: {len(bundle.references)} references")
-    chosen = find_fastest(bundle)
+    chosen = tune_backends(bundle)
     bundle = Bundle.load(bundle.path)
     again = counted(bundle)
     spent: dict[str, list[dict[str, float]]] = defaultdict(list)
@@ -225,8 +206,8 @@ class Counted:
 
 def counted(bundle: Bundle) -> Counted:
     """The network of second looks, counting them."""
-    vars(bundle)["careful_place_network"] = Counted(bundle.careful_place_network)
-    return vars(bundle)["careful_place_network"]
+    vars(bundle)["float32_place_network"] = Counted(bundle.float32_place_network)
+    return vars(bundle)["float32_place_network"]
 
 
 def both_paths(name: str, folder: Path, given: argparse.Namespace) -> tuple[Bundle, Straightforward]:
@@ -246,253 +227,6 @@ def both_paths(name: str, folder: Path, given: argparse.Namespace) -> tuple[Bund
         made = as_they_start(recipe, bundle)
     place = made["place"].embedder
     return bundle, Straightforward(halved(made["altitude"]), halved(place), bundle)
-
-
-def built_with(made: dict[str, Any], recipe: Recipe, world: Path, target: Path) -> Bundle:
-    """A bundle with these networks as if they had learned here: classes of altitude are the network's own."""
-
-    def learned(*_given: object, **_settings: object) -> SimpleNamespace:
-        return SimpleNamespace(network=copy.deepcopy(made["altitude"]), record=made["record"], report=None)
-
-    def ready(*_given: object, **_settings: object) -> tuple[torch.nn.Module, Any]:
-        return copy.deepcopy(made["place"]), made["record"]
-
-    with (
-        mock.patch.object(networks, "train_altitude", learned),
-        mock.patch.object(networks, "build_place_network", ready),
-        mock.patch.object(networks, "source_on"),  # nothing is learned from the map
-    ):
-        recipe = dataclasses.replace(recipe, place_training=NO_TRAINING)
-        return build_bundle(world, target, recipe=recipe, train=True, resume=True)
-
-
-def as_they_start(recipe: Recipe, bundle: Bundle) -> dict[str, Any]:
-    """The networks of a build that trains nothing: classes of altitude are the bundle's."""
-    bins = AltitudeBins.from_options(recipe.bins)
-    altitude, _ = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
-    place, _ = build_place_network(recipe.place_network, recipe.head, bundle.order, seed=recipe.seed)
-    return {"altitude": altitude.embedder, "place": place}
-
-
-def recipe_called(name: str) -> Recipe:
-    if name != "stage3":
-        return RECIPES[name]
-    paper = RECIPES["paper"]
-    smaller = dataclasses.replace(paper.place_network, encoder="resnet50-stage3")
-    return dataclasses.replace(paper, name=name, place_network=smaller)
-
-
-def with_start(recipe: Recipe, given: argparse.Namespace) -> Recipe:
-    """Few references, which take longest to make; ImageNet weights or a random start."""
-    few = (
-        recipe.references
-        if given.paper_place
-        else dataclasses.replace(recipe.references, stride_m=90.0, headings=6)
-    )
-    weights = given.weights if recipe.name == "standard" else "random"
-    place = dataclasses.replace(recipe.place_network, weights=weights)
-    altitude = dataclasses.replace(
-        recipe.altitude_network, weights=(given.weights or "random") if recipe.name in PUBLISHED else "random"
-    )
-    return dataclasses.replace(
-        recipe, references=few, place_network=place, altitude_network=altitude, matcher="none"
-    )
-
-
-def without_networks(recipe: Recipe) -> Recipe:
-    """A bundle of the same map with the smallest networks: for its views alone."""
-    tiny = RECIPES["tiny"]
-    few = dataclasses.replace(recipe.references, stride_m=180.0, headings=2)
-    return dataclasses.replace(
-        tiny, name="rough", references=few, matcher="none", fit=dataclasses.replace(tiny.fit, views=40)
-    )
-
-
-def trained(recipe: Recipe, rough: Bundle, given: argparse.Namespace) -> dict[str, Any]:
-    """The networks whose files were given, with their weights; cells are spoken for by their references."""
-    made: dict[str, Any] = {}
-    if given.paper_altitude:
-        bins = AltitudeBins.from_options(recipe.bins)
-        made["altitude"], note = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
-        made["record"] = note
-        made["altitude"].load_state_dict(tensors(given.paper_altitude))
-    if given.paper_place:
-        made["place"], _ = build_place_network(
-            recipe.place_network, recipe.head, rough.order, seed=recipe.seed
-        )
-        found = tensors(given.paper_place)
-        made["place"].embedder.load_state_dict(
-            {k.removeprefix("embedder."): v for k, v in found.items() if not k.startswith("heads.")}
-        )
-    return {name: one.eval() if isinstance(one, torch.nn.Module) else one for name, one in made.items()}
-
-
-def tensors(file: Path) -> dict[str, torch.Tensor]:
-    from safetensors.torch import load_file
-
-    return {name: v.float() if v.is_floating_point() else v for name, v in load_file(file).items()}
-
-
-@torch.no_grad()
-def settled(recipe: Recipe, rough: Bundle, given: argparse.Namespace) -> dict[str, Any]:
-    """Random networks whose statistics come from views of the map, and altitude classes that fit them."""
-    asked = dataclasses.replace(recipe, quantise=QuantiseOptions(views=160))
-    size = recipe.place_network.width_px, recipe.place_network.height_px
-    lookout = Lookout(rough.texture, rough.canonical, rough.references, size)
-    bins = AltitudeBins.from_options(recipe.bins)
-    altitude, note = build_altitude_network(recipe.altitude_network, bins, seed=recipe.seed)
-    place, _ = build_place_network(recipe.place_network, recipe.head, rough.order, seed=recipe.seed)
-    damp(place.embedder, given.damp)
-    few = dataclasses.replace(recipe, quantise=QuantiseOptions(views=32))
-    take_statistics(place.embedder, place_examples(lookout, few))
-    spectra, labels = labelled(asked, lookout, bins)
-    take_statistics(altitude.embedder, spectra[::5])
-    vectors = np.concatenate([altitude.embed(torch.from_numpy(s)[None]).numpy() for s in spectra])
-    rows = fit_directions(vectors / np.abs(vectors).mean(), labels, len(bins), penalty=1.0)
-    altitude.prototypes.weight.copy_(torch.from_numpy(rows[:, :-1]))
-    return {"altitude": altitude, "place": place, "record": note}
-
-
-def labelled(recipe: Recipe, lookout: Lookout, bins: AltitudeBins) -> tuple[np.ndarray, np.ndarray]:
-    from nadirfix.offline.altitude_fit import draw_views
-
-    options = dataclasses.replace(recipe.fit, views=recipe.quantise.views)
-    views = draw_views(lookout.texture, recipe.camera, bins, options)
-    return altitude_examples(lookout, recipe), bins.indices_of(views.altitude_m)
-
-
-def damp(embedder: Embedder, share: float) -> None:
-    """Each block adds little to what it got, as in networks that were trained.
-
-    Without it a random network of this depth is chaotic: the last digit of single precision decides what it
-    says, and no two ways to run it agree.
-    """
-    for name, part in embedder.named_modules():
-        if name.endswith("project_bn"):
-            part.weight.fill_(share)
-
-
-def take_statistics(embedder: Embedder, pictures: np.ndarray) -> None:
-    for part in embedder.modules():
-        if isinstance(part, torch.nn.BatchNorm2d):
-            part.reset_running_stats()
-            part.momentum = None
-            part.train()
-    embedder(torch.from_numpy(pictures))
-    embedder.eval()
-
-
-def halved(network: torch.nn.Module) -> torch.nn.Module:
-    """The network with its large weights rounded as the bundle stores them: the same weights for both."""
-    network = copy.deepcopy(network)
-    for value in network.state_dict().values():
-        if value.is_floating_point() and value.numel() >= 1024:
-            value.copy_(value.half().float())
-    return network
-
-
-def staged(timings_ms: dict[str, float]) -> dict[str, float]:
-    return {stage: sum(timings_ms.get(part, 0.0) for part in parts) for stage, parts in EVERY.items()}
-
-
-def ratios(spent: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
-    """Medians of both paths, and medians of the ratio taken photo by photo."""
-    found: dict[str, Any] = {"median_ms": {}, "mean_ms": {}}
-    for path, photos in spent.items():
-        whole = [{**p, "all": sum(p.values()), "published stages": sum(p[s] for s in STAGES)} for p in photos]
-        found["median_ms"][path] = {k: round(float(np.median([p[k] for p in whole])), 2) for k in whole[0]}
-        found["mean_ms"][path] = {k: round(float(np.mean([p[k] for p in whole])), 2) for k in whole[0]}
-        spent[path] = whole
-    pairs = list(zip(spent["plain"], spent["fast"], strict=True))
-    per_photo = {k: [a[k] / b[k] for a, b in pairs] for k in pairs[0][0] if k not in ("search", "weighting")}
-    found["times_faster_median"] = {k: round(float(np.median(v)), 2) for k, v in per_photo.items()}
-    found["times_faster_p10"] = {k: round(float(np.percentile(v, 10)), 2) for k, v in per_photo.items()}
-    means = found["mean_ms"]
-    found["times_faster_in_all"] = {k: round(means["plain"][k] / means["fast"][k], 2) for k in per_photo}
-    stages = found["median_ms"]["fast"]["published stages"]
-    found["frames_per_s_published_stages"] = {
-        "ours, two cores": round(1000 / stages, 1),
-        "RTX 4090": PUBLISHED_FPS,
-    }
-    return found
-
-
-def folder_rate(bundle: Bundle, photos: list[bytes]) -> dict[str, float]:
-    """Photos a second of a whole folder, everything included: one by one, and one on each core."""
-    found = {}
-    for name, workers in (("one by one", 1), ("one on each core", cores())):
-        opened = Bundle.load(bundle.path, threads=0 if workers == 1 else 1)
-        open_parts(opened, OPTIONS)
-        work = lambda photo, b=opened: locate(photo, bundle=b, options=OPTIONS)  # noqa: E731
-        list(in_order(work, photos[: 2 * workers], workers=workers))
-        began = time.perf_counter()
-        list(in_order(work, photos, workers=workers))
-        found[name] = round(len(photos) / (time.perf_counter() - began), 2)
-    return found
-
-
-def agreement(
-    bundle: Bundle, photos: list[bytes], answers: list[Answer], fixes: list[Fix]
-) -> dict[str, float]:
-    """How far both paths say the same; descriptors are compared on the same altitude class."""
-    classes = [int(np.argmin(np.abs(bundle.bins.centers_m - (f.altitude_m or 0)))) for f in fixes]
-    same = np.array([a.altitude_class == c for a, c in zip(answers, classes, strict=True)])
-    cosines, first, apart = [], [], []
-    for photo, answer, fix, agree in zip(photos, answers, fixes, same, strict=True):
-        altitude_m = float(bundle.bins.centers_m[answer.altitude_class])
-        told = fix if agree else locate(photo, bundle=bundle, altitude_m=altitude_m, options=OPTIONS)
-        assert told.candidates is not None and told.position is not None
-        cosines.append(cosine(photo, altitude_m, bundle, answer))
-        first.append(int(told.candidates.reference[0]) == int(answer.candidates.reference[0]))
-        apart.append(told.position.distance_m(answer.fused.position))
-    return {
-        "same_altitude_class": round(float(same.mean()), 4),
-        "descriptor_cosine_p5": round(float(np.percentile(cosines, 5)), 5),
-        "same_first_reference": round(float(np.mean(first)), 4),
-        "positions_within_5_m": round(float(np.mean(np.array(apart) <= 5)), 4),
-    }
-
-
-def cosine(photo: bytes, altitude_m: float, bundle: Bundle, answer: Answer) -> float:
-    from nadirfix.image.crop import canonical_crop
-    from nadirfix.image.decode import decode
-
-    size = bundle.recipe.place_network
-    pixels, camera = decode(photo, max_pixels=10**9), bundle.camera
-    crop = canonical_crop(
-        pixels,
-        camera,
-        camera.gsd_m(altitude_m),
-        bundle.canonical,
-        width_px=size.width_px,
-        height_px=size.height_px,
-        enlarge=bundle.recipe.enlarge,
-    )
-    told = bundle.describe(bundle.place_network.run(np.moveaxis(crop.pixels, -1, 0)[None]))[0]
-    return float(told @ answer.descriptor)
-
-
-def right(answers: list[Answer], fixes: list[Fix], file: Path) -> dict[str, float]:
-    """Of both paths, the share of photos placed less than 100 m from where they were taken."""
-    if not file.exists():
-        return {}
-    truth = np.array(json.loads(file.read_text()))[WARM_UP:]
-    told = {"plain": [a.fused.position for a in answers], "fast": [f.position for f in fixes]}
-    far_m = {
-        path: np.hypot(*(np.array([[p.east_m, p.north_m] for p in places if p]) - truth).T)
-        for path, places in told.items()
-    }
-    return {path: round(100 * float(np.mean(apart < 100)), 1) for path, apart in far_m.items()}
-
-
-def in_single(bundle: Bundle, photos: list[bytes], answers: list[Answer]) -> dict[str, float]:
-    """The same with both networks as they are stored: what is left is decoding, cropping and searching."""
-    plain = Bundle.load(bundle.path)
-    for part in (parts.ALTITUDE, parts.PLACE):
-        name = "altitude_network" if part == parts.ALTITUDE else "place_network"
-        vars(plain)[name] = load_way(plain.network_files(part), Way())
-    fixes = [locate(photo, bundle=plain, options=OPTIONS) for photo in photos]
-    return agreement(plain, photos, answers, fixes)
 
 
 def started(bundle: Bundle, photo: bytes, folder: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """How fast one GPU locates: a photo at a time, in batches, with and without decoding, and with verification.
 
-python bench/gpu.py [--out DIR] [--seconds 170] [--xfeat FILE]
+python -m bench.speed.gpu [--out DIR] [--seconds 170] [--xfeat FILE]
 
 Photos of 100 to 700 m are drawn from made ground; both networks have a random start (speed does not depend on
 it, accuracy is not measured). Needs numpy, OpenCV, torch and transformers only. Without a GPU it runs a
@@ -24,18 +24,17 @@ from typing import Any
 import cv2
 import numpy as np
 import torch
-from gpu_clock import all_references_ms, guarded, latency_ms, rate, stages_ms
-from gpu_decode import decoded_figures
-from gpu_path import CELLS, RETRIEVE, Known, Networks, Recorded, settle
-from gpu_path import Path as Way
-from record import record
-from train_step import made_ground
 
+from bench.lib.gpu_decode import decoded_figures
+from bench.lib.gpu_pipeline import CELLS, RETRIEVE, Known, Networks, Pipeline, Recorded, settle
+from bench.lib.gpu_timing import all_references_ms, guarded, latency_ms, rate, stages_ms
+from bench.lib.record import record
+from bench.speed.train_step import made_ground
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.geo.views import Views
 from nadirfix.image.crop import Canonical, canonical_crop, network_frame
 from nadirfix.options.recipe import Recipe, load_recipe
-from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.device_renderer import DeviceRenderer
 
 RECIPES = ("paper", "standard")
 PARTS = (*RECIPES, "verified_fix", "compiled")
@@ -45,7 +44,7 @@ GROUND_M = 2400.0
 def main() -> None:
     given = arguments()
     if given.export_xfeat:
-        from gpu_verify import export_xfeat
+        from bench.lib.gpu_verify import export_xfeat
 
         export_xfeat(given.export_xfeat)
         return
@@ -101,12 +100,12 @@ def arguments() -> argparse.Namespace:
 
 def one_recipe(name: str, photos: torch.Tensor, given: argparse.Namespace) -> dict[str, Any]:
     """All figures of a recipe: plain, fast, recorded; one photo and batches; decode included."""
-    recipe, plain, fast = both_ways(name, photos, given)
+    recipe, plain, fast = both_forms(name, photos, given)
     one, several = photos[:1], photos[: given.batches[0]]
     found: dict[str, Any] = {"dtype": "bfloat16", "cells": CELLS, "retrieve": RETRIEVE}
     found["parity"] = parity(plain, fast, photos[:16]) | against_the_product(plain, recipe, photos[:8])
     half = Networks(plain.altitude, plain.place, plain.place_dimensions).fast(torch.float16)
-    other = Way(recipe, half, plain.known, half=given.cuda).to(given.device).eval()
+    other = Pipeline(recipe, half, plain.known, half=given.cuda).to(given.device).eval()
     other.whiten = plain.whiten
     found["parity_float16"] = parity(plain, other, photos[:16])
     found["batch_1_ms"] = {
@@ -128,7 +127,7 @@ def one_recipe(name: str, photos: torch.Tensor, given: argparse.Namespace) -> di
 
 
 def recorded_figures(
-    found: dict[str, Any], fast: Way, photos: torch.Tensor, given: argparse.Namespace
+    found: dict[str, Any], fast: Pipeline, photos: torch.Tensor, given: argparse.Namespace
 ) -> Recorded | None:
     """The same played back as CUDA graphs; the one for single photos, where it could be recorded."""
     graph, batch = guarded(lambda: Recorded(fast, photos[:1])), given.batches[1]
@@ -140,7 +139,9 @@ def recorded_figures(
     return graph if isinstance(graph, Recorded) else None
 
 
-def both_ways(name: str, photos: torch.Tensor, given: argparse.Namespace) -> tuple[Recipe, Way, Way]:
+def both_forms(
+    name: str, photos: torch.Tensor, given: argparse.Namespace
+) -> tuple[Recipe, Pipeline, Pipeline]:
     """The recipe with a random start, as it is and made fast: the same weights."""
     recipe = load_recipe(name)
     place = dataclasses.replace(recipe.place_network, weights="random")
@@ -150,16 +151,16 @@ def both_ways(name: str, photos: torch.Tensor, given: argparse.Namespace) -> tup
     dims = recipe.references.whiten_dims or networks.place_dimensions
     known = Known.made(given.references, dims, given.device)
     torch.manual_seed(0)
-    plain = Way(recipe, networks, known, half=False).to(given.device).eval()
+    plain = Pipeline(recipe, networks, known, half=False).to(given.device).eval()
     settle(plain, photos[:32], len(AltitudeBins.from_options(recipe.bins)))
-    fast = Way(recipe, networks.fast(torch.bfloat16), known, half=given.cuda).to(given.device).eval()
+    fast = Pipeline(recipe, networks.fast(torch.bfloat16), known, half=given.cuda).to(given.device).eval()
     fast.whiten = plain.whiten
     return recipe, plain, fast
 
 
 def take_photos(ground, given: argparse.Namespace) -> tuple[torch.Tensor, Views]:
     """Whole photos as bytes in the device's memory, of altitudes spread evenly over the range."""
-    source, camera, count = DeviceTexture(ground, given.device), load_recipe("paper").camera, given.photos
+    source, camera, count = DeviceRenderer(ground, given.device), load_recipe("paper").camera, given.photos
     rng = np.random.default_rng(0)
     west, south, east, north = ground.bounds
     middle, room = ((west + east) / 2, (south + north) / 2), (east - west) / 8
@@ -175,7 +176,7 @@ def take_photos(ground, given: argparse.Namespace) -> tuple[torch.Tensor, Views]
 
 
 @torch.no_grad()
-def parity(plain: Way, fast: Way, photos: torch.Tensor) -> dict[str, float]:
+def parity(plain: Pipeline, fast: Pipeline, photos: torch.Tensor) -> dict[str, float]:
     """How far the fast form says the same as single precision does, on the same crops."""
     scores, others = plain.classes(photos), fast.classes(photos)
     which = scores.argmax(1)
@@ -190,7 +191,7 @@ def parity(plain: Way, fast: Way, photos: torch.Tensor) -> dict[str, float]:
 
 
 @torch.no_grad()
-def against_the_product(plain: Way, recipe: Recipe, photos: torch.Tensor) -> dict[str, float]:
+def against_the_product(plain: Pipeline, recipe: Recipe, photos: torch.Tensor) -> dict[str, float]:
     """How far pictures cut on the device are from the host's means of the same ground, in grey levels."""
     camera, bins = recipe.camera, AltitudeBins.from_options(recipe.bins)
     canonical = Canonical(camera, float(bins.centers_m[0]))
@@ -214,9 +215,9 @@ def off(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def verified_figures(ground, photos: torch.Tensor, views: Views, given: argparse.Namespace) -> Any:
-    from gpu_verify import verified_figures
+    from bench.lib.gpu_verify import verified_figures
 
-    _, _, fast = both_ways("standard", photos, given)
+    _, _, fast = both_forms("standard", photos, given)
     return verified_figures(fast, ground, photos, views, given)
 
 
@@ -224,12 +225,12 @@ def in_a_child(left_s: float, given: argparse.Namespace) -> Any:
     """torch.compile in a process of its own: it may take too long, or take the process down."""
     if not given.cuda or left_s < 20:
         return f"not measured: {'no GPU' if not given.cuda else 'no time left'}"
-    command = [sys.executable, __file__, "--compiled", "--references", str(given.references)]
+    command = [sys.executable, "-m", __spec__.name, "--compiled", "--references", str(given.references)]
     lines, why = "", "done"
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        lines, said = child.communicate(timeout=left_s)
-        why = "done" if child.returncode == 0 else f"exit {child.returncode}: {said[-300:]}"
+        lines, errors = child.communicate(timeout=left_s)
+        why = "done" if child.returncode == 0 else f"exit {child.returncode}: {errors[-300:]}"
     except subprocess.TimeoutExpired:
         child.kill()
         lines, _ = child.communicate()
@@ -244,18 +245,18 @@ def only_compiled(given: argparse.Namespace) -> None:
     coarse = torch.nn.functional.interpolate(torch.rand(64, 3, 96, 128), size=(1536, 2048), mode="bicubic")
     noisy = 200 * coarse.to(given.device) + 20 * torch.randn(1, 3, 1536, 2048, device=given.device)
     photos = noisy.clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1).contiguous()
-    _, plain, fast = both_ways("paper", photos, given)
+    _, plain, fast = both_forms("paper", photos, given)
     fast.altitude, fast.place = torch.compile(fast.altitude), torch.compile(fast.place)
     for batch in (1, 64):
         began = time.monotonic()
         graph = Recorded(fast, photos[:batch])
-        told = {f"batch_{batch}_compile_s": round(time.monotonic() - began, 1)}
+        result = {f"batch_{batch}_compile_s": round(time.monotonic() - began, 1)}
         if batch == 1:
-            told["batch_1_ms compiled, CUDA graph"] = latency_ms(graph, photos, given)
-            told["parity"] = parity(plain, fast, photos[:1])
+            result["batch_1_ms compiled, CUDA graph"] = latency_ms(graph, photos, given)
+            result["parity"] = parity(plain, fast, photos[:1])
         else:
-            told[f"photos_per_s compiled, batch {batch}, CUDA graph"] = rate(graph, photos[:batch], given)
-        print(json.dumps(told), flush=True)
+            result[f"photos_per_s compiled, batch {batch}, CUDA graph"] = rate(graph, photos[:batch], given)
+        print(json.dumps(result), flush=True)
 
 
 def name_of(given: argparse.Namespace) -> str:

@@ -16,8 +16,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from record import record
 
+from bench.lib.record import record
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.geo.geomap import GeoMap
@@ -72,8 +72,8 @@ def main() -> None:
 def take_photos(path: Path) -> list[bytes]:
     """One full-size photo from each altitude, as a camera would write it."""
     with GeoMap.open(path) as ground:
-        shown = [ground.render(View(ground.center, h), DEFAULT_CAMERA) for h in ALTITUDES_M]
-    return [encode_jpeg(s.pixels, DEFAULT_CAMERA, quality=95, pose=None) for s in shown]
+        rendered = [ground.render(View(ground.center, h), DEFAULT_CAMERA) for h in ALTITUDES_M]
+    return [encode_jpeg(s.pixels, DEFAULT_CAMERA, quality=95, pose=None) for s in rendered]
 
 
 def build(folder: Path, name: str) -> Bundle:
@@ -132,8 +132,8 @@ def print_table(medians: dict[str, dict[str, float]]) -> None:
     print("|---" * (len(medians) + 2) + "|")
     for stage in (*OURS, "frames_per_s"):
         ours = [f"{per[stage]:.1f}" for per in medians.values()]
-        told = PUBLISHED.get(stage)
-        print(f"| {stage} | " + " | ".join(ours) + f" | {'–' if told is None else told} |")
+        published_ms = PUBLISHED.get(stage)
+        print(f"| {stage} | " + " | ".join(ours) + f" | {'–' if published_ms is None else published_ms} |")
     print("frames a second are over the published four stages: without decoding and weighting")
 
 

@@ -23,8 +23,8 @@ import rasterio
 from rasterio.enums import Resampling
 from rasterio.transform import Affine
 from rasterio.windows import Window
-from record import record
 
+from bench.lib.record import record
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
@@ -115,7 +115,7 @@ def costs(maps: dict[str, Path], count: int, seed: int) -> dict[str, dict[str, f
 
 
 def measure_memory(path: Path) -> float:
-    command = [sys.executable, __file__, "--memory-of", str(path)]
+    command = [sys.executable, "-m", __spec__.name, "--memory-of", str(path)]
     return round(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout), 1)
 
 

@@ -1,6 +1,6 @@
 """How search grows with the map: cells and references from ten thousand to ten million.
 
-python bench/scale.py [--sizes 1e4 1e5 1e6 1e7] [--folder DIR]
+python -m bench.speed.scale [--sizes 1e4 1e5 1e6 1e7] [--folder DIR]
 
 Descriptors are made: neighbouring places look alike, far ones do not, headings differ. Every size is searched
 by a process of its own, so that its memory is its own. The switch from comparing with all cells to comparing
@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from record import record
 
+from bench.lib.record import record
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.options.recipe import HeadOptions
 from nadirfix.retrieval.cell_index import MANY_CELLS, CellIndex, build_cell_index, index_names
-from nadirfix.retrieval.cells import CellVoter
+from nadirfix.retrieval.cells import CellClassifier
 from nadirfix.retrieval.index import ReferenceIndex
 
 DIMS, PER_CELL, CELLS, RETRIEVE, QUERIES = 512, 36, 3, 10, 200
@@ -70,7 +70,16 @@ def one_size(references: int, folder: Path) -> dict[str, Any]:
     for name, table in zip(index_names(len(order.sizes)), tables_of(order), strict=True):
         build_cell_index(table, folder / name)
     sketch_s = time.perf_counter() - began
-    command = [sys.executable, __file__, "--search", "--folder", str(folder), "--references", str(references)]
+    command = [
+        sys.executable,
+        "-m",
+        __spec__.name,
+        "--search",
+        "--folder",
+        str(folder),
+        "--references",
+        str(references),
+    ]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
     return {
@@ -99,7 +108,7 @@ class Ground:
         self.phases = draw.uniform(0, 2 * np.pi, DIMS).astype(np.float32)
         self.headings = draw.normal(0, 1 / math.sqrt(DIMS), (PER_CELL, DIMS)).astype(np.float32)
 
-    def look(self, places: np.ndarray) -> np.ndarray:
+    def descriptors_at(self, places: np.ndarray) -> np.ndarray:
         return unit(np.cos(places.astype(np.float32) @ self.waves + self.phases))
 
 
@@ -109,7 +118,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 def tables_of(order: ClassOrder) -> list[np.ndarray]:
     ground = Ground()
-    return [ground.look(cells + 0.5) for cells in order.cells]
+    return [ground.descriptors_at(cells + 0.5) for cells in order.cells]
 
 
 def make_references(order: ClassOrder, folder: Path) -> None:
@@ -118,7 +127,7 @@ def make_references(order: ClassOrder, folder: Path) -> None:
     shape = (len(cells) * PER_CELL, DIMS)
     out = np.lib.format.open_memmap(folder / "descriptors.npy", "w+", np.float16, shape)
     for first in range(0, len(cells), _PIECE):
-        middle = ground.look(cells[first : first + _PIECE] + 0.5)
+        middle = ground.descriptors_at(cells[first : first + _PIECE] + 0.5)
         rows = unit(middle[:, None] + _OWN * ground.headings).astype(np.float16).reshape(-1, DIMS)
         out[first * PER_CELL : first * PER_CELL + len(rows)] = rows
     out.flush()
@@ -132,15 +141,15 @@ def searched(folder: Path, references: int) -> dict[str, Any]:
     prototypes = np.load(folder / "prototypes.npy", mmap_mode="r")
     tables = np.split(prototypes, np.cumsum(order.sizes)[:-1])
     sketches = CellIndex([folder / name for name in index_names(len(tables))])
-    quick = CellVoter(tables, order, HeadOptions(), index=sketches)
+    quick = CellClassifier(tables, order, HeadOptions(), index=sketches)
     index = ReferenceIndex(
         np.load(folder / "descriptors.npy", mmap_mode="r"), np.arange(len(order) + 1) * PER_CELL
     )
-    opened_s, queries = time.perf_counter() - began, asked(order)
+    opened_s, queries = time.perf_counter() - began, query_descriptors(order)
     at_first, _ = timed(queries, quick, index, order)  # pages come from the disk's cache as they are touched
     by_sketch, found = timed(queries, quick, index, order)
     sketch_mb = resident_mb()
-    every = CellVoter(tables, order, HeadOptions())
+    every = CellClassifier(tables, order, HeadOptions())
     timed(queries, every, index, order)
     by_all, wanted = timed(queries, every, index, order)
     shared = [len(set(a) & set(b)) for a, b in zip(found, wanted, strict=True)]
@@ -159,16 +168,16 @@ def searched(folder: Path, references: int) -> dict[str, Any]:
     }
 
 
-def asked(order: ClassOrder) -> np.ndarray:
+def query_descriptors(order: ClassOrder) -> np.ndarray:
     """Photos: places anywhere on the map, seen a little differently than on the day of the map."""
     draw, cells = np.random.default_rng(1), np.concatenate(order.cells)
     places = draw.uniform(0, cells.max() + 1, (QUERIES, 2))
     noise = draw.normal(0, 0.5 / math.sqrt(DIMS), (QUERIES, DIMS))
-    return unit(Ground().look(places) + noise).astype(np.float32)
+    return unit(Ground().descriptors_at(places) + noise).astype(np.float32)
 
 
 def timed(
-    queries: np.ndarray, voter: CellVoter, index: ReferenceIndex, order: ClassOrder
+    queries: np.ndarray, voter: CellClassifier, index: ReferenceIndex, order: ClassOrder
 ) -> tuple[tuple[float, float], list[list[int]]]:
     """Median milliseconds of both steps, and the classes that were named."""
     first, spent, named = np.cumsum([0, *order.sizes]), [], []

@@ -3,7 +3,7 @@
 Cut short, bits flipped, spliced, noise, bombs, the wrong kind; bare and in forms, some of them broken too.
 Asked for: no answer of 500 or above, the same process at the end, nothing left in its temporary folder. Ten
 thousand go through a bundle without a matcher, where most of the time is reading; with ``--matcher xfeat``
-what can still be read is held against the map as well, which takes a second each.
+what can still be read is verified against the map as well, which takes a second each.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import signal
-import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -20,12 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from record import record
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from serve_load import add_place, place
-
+from bench.lib.record import record
+from bench.speed.serve_load import add_place, place
 from tests.service_process import ServiceProcess
 from tests.uploads import Upload, mutated
 
@@ -60,7 +56,7 @@ def fuzz(bundle: Path, photos: list[Path], count: int, seed: int, folder: Path) 
         "load_average": round(load, 1),
         "uploads": count,
         "seconds": round(time.monotonic() - began_s, 1),
-        **told(answers),
+        **summary(answers),
         "same_process_at_the_end": alive,
         "ready_at_the_end": ready,
         "exit_after_sigterm": stopped,
@@ -69,7 +65,7 @@ def fuzz(bundle: Path, photos: list[Path], count: int, seed: int, folder: Path) 
     }
 
 
-def told(answers: list[tuple[str, int, str]]) -> dict[str, Any]:
+def summary(answers: list[tuple[str, int, str]]) -> dict[str, Any]:
     return {
         "statuses": dict(sorted(Counter(status for _, status, _ in answers).items())),
         "by_kind": dict(sorted(Counter(f"{kind}: {status}" for kind, status, _ in answers).items())),

@@ -1,8 +1,8 @@
 """Points of the map: found when a photo asks, or kept from the build? What either takes.
 
-python bench/stored.py --bundle B --manifest M.csv [--count 20]
+python -m bench.speed.stored_keypoints --bundle B --manifest M.csv [--count 20]
 
-Each photo is held against the map at its true view moved by up to 30 m, 15° and 12 %. What a store could
+Each photo is verified against the map at its true view moved by up to 30 m, 15° and 12 %. What a store could
 save of such a look at most is drawing the window and finding its points. What it would hold is counted from
 the same windows: points per square kilometre at one scale and heading, times headings (points are found again
 turned by 15°, not by 30°) and scales (within 12 %), descriptions in eight bits and places in sixteen.
@@ -18,21 +18,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from displaced import moved
-from record import record
-from verify import spread
 
+from bench.accuracy.verify import spread
+from bench.lib.displaced import moved
+from bench.lib.record import record
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
 from nadirfix.image.decode import decode
 from nadirfix.options.locate import LocateOptions
-from nadirfix.options.map import RenderOptions
 from nadirfix.options.verify import VerifyOptions
-from nadirfix.photo_list import read_manifest
+from nadirfix.photo_list import read_photo_list
 from nadirfix.timing import Stopwatch
 from nadirfix.types import View
 from nadirfix.verify.features import Detector, Features
-from nadirfix.verify.registration import Comparison
+from nadirfix.verify.registration import FIRST_WIDTH_PX, MAP_SAMPLING, Registration
 
 HEADINGS, SCALE_STEP = 12, 1.24
 BYTES = 64 + 4  # of a point: its description in eight bits, its place
@@ -45,11 +44,11 @@ class Remembering:
 
     def __init__(self, detect: Detector) -> None:
         self.detect = detect
-        self.points_px = np.zeros((0, 2), np.float32)
+        self.keypoints_px = np.zeros((0, 2), np.float32)
 
     def __call__(self, grey: np.ndarray, valid: np.ndarray | None = None) -> Features:
         found = self.detect(grey, valid)
-        self.points_px = found.points_px
+        self.keypoints_px = found.keypoints_px
         return found
 
 
@@ -62,42 +61,45 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=5)
     given = options.parse_args()
     bundle, rng = Bundle.load(given.bundle), np.random.default_rng(given.seed)
-    rows = spread(read_manifest(given.manifest), given.count)
+    rows = spread(read_photo_list(given.manifest), given.count)
     views = [View(row.point, row.altitude_m or math.nan, row.heading_deg or 0.0) for row in rows]
-    told = [looked(bundle, row.photo, moved(view, rng)) for row, view in zip(rows, views, strict=True)]
-    results = {"seed": given.seed, "photos": len(told), **summary(told[WARM_UP:], bundle)}
-    print(f"wrote {record(f'stored_{given.name}', results)}")
+    measurements = [
+        matched(bundle, row.photo, moved(view, rng)) for row, view in zip(rows, views, strict=True)
+    ]
+    results = {"seed": given.seed, "photos": len(measurements), **summary(measurements[WARM_UP:], bundle)}
+    print(f"wrote {record(f'stored_keypoints_{given.name}', results)}")
     for key, value in results.items():
         print(f"{key}: {value}")
 
 
-def looked(bundle: Bundle, photo: Path, view: View) -> dict[str, float]:
+def matched(bundle: Bundle, photo: Path, view: View) -> dict[str, float]:
     """One photo at one view, in milliseconds by stage, and how many points a window has by ground."""
-    asked, watch = VerifyOptions(), Stopwatch()
-    detect = bundle.matcher(asked.features)
-    assert detect is not None
-    points, ground = Remembering(detect), bundle.texture.rendered_with(RenderOptions(supersample=1))
+    settings, watch = VerifyOptions(), Stopwatch()
+    detect = bundle.keypoint_detector(settings.features)
+    points, ground = Remembering(detect), bundle.texture.rendered_with(MAP_SAMPLING)
     pixels = decode(photo, max_pixels=LocateOptions().max_pixels)
-    compare = Comparison(pixels, DEFAULT_CAMERA, texture=ground, detector=points, options=asked, watch=watch)
-    compare.points()
+    registration = Registration(
+        pixels, DEFAULT_CAMERA, texture=ground, detector=points, options=settings.match, watch=watch
+    )
+    registration.keypoint_count()
     began_s = time.perf_counter()
-    seen = compare.first_look(view)
+    match = registration.match(view)
     asked_ms = 1000 * (time.perf_counter() - began_s)
     spent = {stage: watch.timings_ms().get(stage, 0.0) for stage in STAGES}
-    gsd_m = seen.gsd_m or DEFAULT_CAMERA.footprint_m(view.altitude_m)[0] / asked.first_width_px
-    high_m, wide_m = np.ptp(points.points_px, axis=0) * gsd_m
+    gsd_m = match.gsd_m or DEFAULT_CAMERA.footprint_m(view.altitude_m)[0] / FIRST_WIDTH_PX
+    high_m, wide_m = np.ptp(points.keypoints_px, axis=0) * gsd_m
     return {**spent, "look_ms": asked_ms, "gsd_m": gsd_m,
-            "per_km2": len(points.points_px) / max(float(high_m * wide_m), 1.0) * 1e6}  # fmt: skip
+            "per_km2": len(points.keypoints_px) / max(float(high_m * wide_m), 1.0) * 1e6}  # fmt: skip
 
 
-def summary(told: Sequence[dict[str, float]], bundle: Bundle) -> dict[str, Any]:
+def summary(measurements: Sequence[dict[str, float]], bundle: Bundle) -> dict[str, Any]:
     """Medians; a store holds every scale from the lowest photo's to the highest's."""
-    spent = {stage: round(float(np.median([one[stage] for one in told])), 1) for stage in STAGES}
+    spent = {stage: round(float(np.median([one[stage] for one in measurements])), 1) for stage in STAGES}
     saved = spent["verify_render"] + spent["verify_map_points"]
-    look_ms = float(np.median([one["look_ms"] for one in told]))
+    look_ms = float(np.median([one["look_ms"] for one in measurements]))
     # A point per so many pixels: at a scale twice as coarse a square kilometre has a quarter of them.
-    per_pixel = float(np.median([one["per_km2"] * one["gsd_m"] ** 2 for one in told])) / 1e6
-    low, high = (f(one["gsd_m"] for one in told) for f in (min, max))
+    per_pixel = float(np.median([one["per_km2"] * one["gsd_m"] ** 2 for one in measurements])) / 1e6
+    low, high = (f(one["gsd_m"] for one in measurements) for f in (min, max))
     scales = low * SCALE_STEP ** np.arange(math.ceil(math.log(high / low, SCALE_STEP)) + 1)
     stored_mb = float(HEADINGS * BYTES * (per_pixel * 1e6 / scales**2).sum()) / 1e6
     texture_mb = (bundle.path / "texture.ntx").stat().st_size / 1e6

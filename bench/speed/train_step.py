@@ -1,6 +1,6 @@
 """How much of a training step is rendering and augmentation, and how many views a second a device renders.
 
-python bench/train_step.py [--texture FILE] [--weights FOLDER] [--device cuda] [--batch 256] [--out DIR]
+python -m bench.speed.train_step [--texture FILE] [--weights FOLDER] [--device cuda] [--batch 256] [--out DIR]
 
 Without a texture, ground of detail at every scale is made: 2.4 km at 0.3 m, as large as a small drone map.
 """
@@ -19,12 +19,12 @@ from pathlib import Path
 import cv2
 import numpy as np
 import torch
-from record import record
 
+from bench.lib.record import record
 from nadirfix.geo.texture import Texture
 from nadirfix.options.recipe import load_recipe
 from nadirfix.options.training import TrainOptions
-from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.train.models.place import build_place_network
 from nadirfix.train.place import place_job, place_sampler
 
@@ -33,7 +33,7 @@ def main() -> None:
     given = arguments()
     device = torch.device(given.device)
     texture = Texture.load(given.texture) if given.texture else made_ground()
-    source = DeviceTexture(texture, device)
+    source = DeviceRenderer(texture, device)
     recipe = load_recipe("standard")
     recipe = dataclasses.replace(
         recipe,
@@ -142,7 +142,7 @@ def learn(module, optimizer, batch, device: torch.device) -> None:
 
 
 def views_per_s(
-    source: DeviceTexture, sampler, recipe, given: argparse.Namespace, device: torch.device
+    source: DeviceRenderer, sampler, recipe, given: argparse.Namespace, device: torch.device
 ) -> float:
     size = (recipe.place_network.width_px, recipe.place_network.height_px)
     views, _ = sampler.draw(np.arange(given.batch), 0)

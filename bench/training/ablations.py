@@ -1,6 +1,7 @@
 """One thing changed at a time: the rows of the accuracy page that need a training run of their own.
 
-python bench/rows.py --place mine --real DIR --views DIR --weights FOLDER --out DIR --rows all --at-once 6
+python -m bench.training.ablations --place mine --real DIR --views DIR --weights FOLDER --out DIR
+    --rows all --at-once 6
 
 ``--real`` holds textures NAME_old.ntx and NAME_new.ntx (or NAME.ntx where there is one date), ``--views`` the
 fixed views NAME_views.csv. Each row is a process with a log of its own; photos are taken once and shared; a
@@ -10,8 +11,8 @@ is about steps, so that sharing the GPU changes nothing but the time. Altitude r
 alone, place rows the place network alone, measured with the altitude known and without any.
 
 Rows named try-… are for choosing settings: they are measured on views of a seed of our own and not on the
-fixed ones; ``--chosen`` measures there what was chosen (``bench/halves.py``), with a seed in its name.
-Needs no GDAL and no FAISS.
+fixed ones; ``--chosen`` measures there what was chosen (``bench/training/cross_validation.py``), with a seed
+in its name. Needs no GDAL and no FAISS.
 """
 
 from __future__ import annotations
@@ -22,44 +23,29 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 import torch
-from beside import other_places, train_beside
-from changes import CHANGES
-from places import MEASURED
-from pretrain import teller
-from published import told
-from record import record, say, write_csv
-from rows_known import KNOWN, SETS, Row
-from shots import (
+
+from bench.lib.ablation_list import KNOWN, SETS, Row
+from bench.lib.ablation_runs import altitudes, contrasts, places
+from bench.lib.augmentations import CHANGES
+from bench.lib.photos import (
     SHOWN_SHARE,
-    altitude_scores,
-    decoded,
-    embed_photos,
     kept_photos,
     own_views,
     pack,
     read_views,
-    soft_m,
 )  # fmt: skip
-from trained import describe_references, named_rightly, recalled, top_cells
-
-from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
+from bench.lib.record import record, say, write_csv
+from bench.training.many_places import MEASURED
 from nadirfix.geo.texture import Texture
 from nadirfix.geo.views import Views
 from nadirfix.options.recipe import NetworkOptions, Recipe, load_recipe
 from nadirfix.options.training import TrainOptions
-from nadirfix.train.altitude import train_altitude
-from nadirfix.train.contrastive import DatedMap, contrast_job
-from nadirfix.train.data.device_renderer import DeviceTexture
-from nadirfix.train.loop import train
-from nadirfix.train.models.embedder import Embedder, seeded
-from nadirfix.train.models.weights import load_encoder
-from nadirfix.train.place import place_sampler, train_place
+from nadirfix.train.data.device_renderer import DeviceRenderer
 
 OWN_COUNT = 200
 OWN_ALTITUDES_M = {**MEASURED, "desert": (100.0, 700.0), "campus": (100.0, 250.0)}
@@ -69,11 +55,11 @@ SMALL = {"mix_blocks": 2, "mix_channels": 64}  # with the small encoder, to try 
 def main() -> None:
     given = arguments()
     given.out.mkdir(parents=True, exist_ok=True)
-    names = [name for asked in given.rows for name in SETS.get(asked, [asked])]
+    names = [name for group in given.rows for name in SETS.get(group, [group])]
     if given.alone:
         one_row(names[0], given)
         return
-    for kind in sorted({shown(KNOWN[name], given) for name in names}):
+    for kind in sorted({views_of(KNOWN[name], given) for name in names}):
         taken(kind, given)  # once, before the rows ask for them
     failed = [] if given.take else run_all(alternated(names), given)
     if failed:
@@ -128,7 +114,7 @@ def run_all(names: list[str], given: argparse.Namespace) -> list[str]:
             wrong = running.pop(name).returncode
             failed += [name] if wrong else []
             say(f"{name} {'FAILED' if wrong else 'done'}")
-            pack(given.out, "chosen_*" if given.chosen else "rows_*", given.pack)
+            pack(given.out, "chosen_*" if given.chosen else "ablations_*", given.pack)
         time.sleep(0.2)
     return failed
 
@@ -138,7 +124,7 @@ def started(name: str, given: argparse.Namespace) -> subprocess.Popen:
     if "--rows" in words:
         at = words.index("--rows")
         words = words[:at] + words[at + 1 + len(given.rows) :]
-    command = [sys.executable, __file__, *words, "--rows", name, "--alone"]
+    command = [sys.executable, "-m", __spec__.name, *words, "--rows", name, "--alone"]
     with (given.out / f"{called(name, given)}.log").open("w") as log:
         return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
@@ -148,9 +134,9 @@ def one_row(name: str, given: argparse.Namespace) -> None:
     given.beside = row.beside
     recipe = make_recipe(row, given)
     texture = Texture.load(dated(given)[0])
-    source = DeviceTexture(texture, given.device)
-    photos, views = taken(shown(row, given), given)
-    say(f"{name}: {row.said}; {len(photos)} photos after {time.monotonic() - began:.0f} s")
+    source = DeviceRenderer(texture, given.device)
+    photos, views = taken(views_of(row, given), given)
+    say(f"{name}: {row.label}; {len(photos)} photos after {time.monotonic() - began:.0f} s")
     measure = MEASURES[row.trains]
     found, lines = measure(source, photos, views, recipe, given)
     batch = altitude_batch(given) if row.trains == "altitude" else given.batch
@@ -164,10 +150,10 @@ def one_row(name: str, given: argparse.Namespace) -> None:
 
 def called(name: str, given: argparse.Namespace) -> str:
     """What a row's results are called."""
-    return f"chosen_{given.place}_{name}_s{given.seed}" if given.chosen else f"rows_{given.place}_{name}"
+    return f"chosen_{given.place}_{name}_s{given.seed}" if given.chosen else f"ablations_{given.place}_{name}"
 
 
-def shown(row: Row, given: argparse.Namespace) -> str:
+def views_of(row: Row, given: argparse.Namespace) -> str:
     """The photos a row is measured on."""
     return "fixed" if given.chosen else row.views
 
@@ -192,7 +178,7 @@ def dated(given: argparse.Namespace) -> tuple[Path, Path]:
 
 def taken(kind: str, given: argparse.Namespace) -> tuple[list[np.ndarray], Views]:
     """The photos of the fixed views, or of views of our own."""
-    source, paper = DeviceTexture(Texture.load(dated(given)[1]), given.device), load_recipe("paper")
+    source, paper = DeviceRenderer(Texture.load(dated(given)[1]), given.device), load_recipe("paper")
     if kind == "own":
         views = own_views(source, paper, OWN_ALTITUDES_M[given.place], given.limit or OWN_COUNT)
     else:
@@ -238,64 +224,6 @@ def started_from(row: Row, given: argparse.Namespace) -> tuple[str, str]:
     if not (begun := getattr(given, option)):
         raise SystemExit(f"rows that start from other places need --{option.replace('_', '-')}")
     return (given.weights, begun) if row.trains == "altitude" else (begun, "")
-
-
-def altitudes(source: DeviceTexture, photos: list, views: Views, recipe: Recipe, given) -> tuple[dict, list]:
-    """How well the altitude is told, trained on the map."""
-    device = given.device
-    if given.beside:
-        trained = train_beside(source, other_places(given.real, given.place), recipe, teller())
-    else:
-        trained = train_altitude(source.texture, recipe, device=device, on_device=source, report=teller())
-    scores = altitude_scores(trained.network, photos, recipe.altitude_network, recipe, device)
-    hard, soft = trained.bins.centers_m[scores.argmax(1)], soft_m(scores, trained.bins)
-    known = zip(views.altitude_m.tolist(), hard.tolist(), soft.round(1).tolist(), strict=True)
-    lines = [{"photo": i, "altitude_m": t, "hard_m": h, "soft_m": s} for i, (t, h, s) in enumerate(known)]
-    found = decoded(scores, views.altitude_m, trained.bins) | told(trained.report)
-    return {"altitude": found | {"classes": len(trained.bins)}}, lines
-
-
-def places(source: DeviceTexture, photos: list, views: Views, recipe: Recipe, given) -> tuple[dict, list]:
-    """How well places are found by cells and references, trained on the map."""
-    trained = train_place(source.texture, recipe, device=given.device, on_device=source, report=teller())
-    grid = place_sampler(source.texture, recipe).grid
-
-    def cells(raw: torch.Tensor) -> tuple[np.ndarray, dict]:
-        likely = top_cells(trained, raw, recipe)
-        return likely, named_rightly(likely, views, grid)
-
-    found, lines = searched(trained.network, source, photos, views, recipe=recipe, cells=cells)
-    return {"training": told(trained.report) | {"cells": len(trained.order)}, **found}, lines
-
-
-def contrasts(source: DeviceTexture, photos: list, views: Views, recipe: Recipe, given) -> tuple[dict, list]:
-    """The same by descriptors alone, learned by contrast between views of the map."""
-    with seeded(given.seed):
-        encoder, weights = load_encoder(recipe.place_network)
-        network = Embedder(encoder, recipe.place_network, weights)
-    altitude_m = canonical_altitude_m(recipe.references, AltitudeBins.from_options(recipe.bins))
-    job = contrast_job(DatedMap((source,)), recipe, network, altitude_m=altitude_m)
-    report = train(job, recipe.place_training, device=given.device, report=teller())
-    found, lines = searched(network.eval(), source, photos, views, recipe=recipe, cells=None)
-    return {"training": told(report), **found}, lines
-
-
-def searched(
-    network, source: DeviceTexture, photos: list, views: Views, *, recipe: Recipe, cells: Callable | None
-) -> tuple[dict, list[dict]]:
-    """What comes of the photos with their true altitude and without any."""
-    known = describe_references(source, network, place_sampler(source.texture, recipe).grid, recipe)
-    results, lines = {"references": len(known.views)}, []
-    for name, known_m in {"true": views.altitude_m, "none": None}.items():
-        raw = embed_photos(network, photos, known_m, recipe, str(source.device))
-        likely, right = cells(raw) if cells else (None, {})
-        found, rows = recalled(raw, views, known, likely)
-        results[f"place_{name}_altitude"] = right | found
-        base = [
-            {"photo": i, "altitude_m": float(h), "altitude": name} for i, h in enumerate(views.altitude_m)
-        ]
-        lines += [{**one, **row} for one, row in zip(base, rows, strict=True)]
-    return results, lines
 
 
 MEASURES = {"altitude": altitudes, "place": places, "contrast": contrasts}

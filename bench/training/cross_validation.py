@@ -1,10 +1,10 @@
 """Settings for each half of a place, chosen by views of our own on the other half.
 
-python bench/halves.py --place mine --real DIR --rows DIR
+python -m bench.training.cross_validation --place mine --real DIR --rows DIR
 
-Prints two rows of ``bench/rows.py``: what photos of the western half are answered with (best on views of the
-eastern half) and what those of the eastern half are (best on the western). ``--real`` holds the textures,
-``--rows`` what the trials wrote. The fixed views are not looked at.
+Prints two rows of ``bench/training/ablations.py``: what photos of the western half are answered with (best
+on views of the eastern half) and what those of the eastern half are (best on the western). ``--real`` holds
+the textures, ``--rows`` what the trials wrote. The fixed views are not looked at.
 """
 
 from __future__ import annotations
@@ -43,15 +43,14 @@ def western(east_m: np.ndarray, bounds: tuple[float, float, float, float]) -> np
 
 def own_west(real: Path, place: str, trials: dict[str, Lines]) -> np.ndarray:
     """Which of the trials' views lie in the west; they are drawn again, and must be the same."""
-    from rows import OWN_ALTITUDES_M
-    from shots import own_views
-
+    from bench.lib.photos import own_views
+    from bench.training.ablations import OWN_ALTITUDES_M
     from nadirfix.geo.texture import Texture
     from nadirfix.options.recipe import load_recipe
-    from nadirfix.train.data.device_renderer import DeviceTexture
+    from nadirfix.train.data.device_renderer import DeviceRenderer
 
     texture = Texture.load(real / f"{place}_new.ntx")
-    source = DeviceTexture(texture, "cpu")
+    source = DeviceRenderer(texture, "cpu")
     count = len(next(iter(trials.values())))
     views: Views = own_views(source, load_recipe("paper"), OWN_ALTITUDES_M[place], count)
     for name, lines in trials.items():
@@ -68,11 +67,13 @@ def check_same(lines: Lines, truth_m: np.ndarray, name: str) -> None:
 
 def read_trials(folder: Path, place: str, only: list[str] | None = None) -> dict[str, Lines]:
     """What altitude trials of a place told of its photos."""
-    head = f"rows_{place}_"
+    head = f"ablations_{place}_"
     found = {path.stem.removeprefix(head): read(path) for path in folder.glob(f"{head}try-altitude-*.csv")}
     found = {name: lines for name, lines in found.items() if not only or name in only}
     if not found:
-        raise SystemExit(f"{folder} has no {head}try-altitude-….csv: run bench/rows.py with such rows first")
+        raise SystemExit(
+            f"{folder} has no {head}try-altitude-….csv: run bench/training/ablations.py with such rows first"
+        )
     if len({len(lines) for lines in found.values()}) > 1:
         raise SystemExit(f"the trials of {place} in {folder} were not measured on the same photos")
     return found
@@ -99,20 +100,20 @@ def joined_m(paths: list[Path], west: np.ndarray, truth_m: np.ndarray) -> dict[s
     halves = [read(path) for path in paths]
     for path, lines in zip(paths, halves, strict=True):
         check_same(lines, truth_m, path.name)
-    told = {
-        way: [np.array([float(line[f"{way}_m"]) for line in lines]) for lines in halves]
-        for way in ("hard", "soft")
+    result = {
+        decoding: [np.array([float(line[f"{decoding}_m"]) for line in lines]) for lines in halves]
+        for decoding in ("hard", "soft")
     }
-    return {way: np.where(west, *values) for way, values in told.items()}
+    return {decoding: np.where(west, *values) for decoding, values in result.items()}
 
 
-def halves_said(paths: list[Path]) -> dict[str, dict]:
+def half_settings(paths: list[Path]) -> dict[str, dict]:
     """How the network of each half was trained, from the results beside what it told."""
-    said = {}
+    by_half = {}
     for half, path in zip(HALVES, paths, strict=True):
         result = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["results"]
-        said[half] = {key: result[key] for key in ("row", "seed", "settings", "altitude")}
-    return said
+        by_half[half] = {key: result[key] for key in ("row", "seed", "settings", "altitude")}
+    return by_half
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """The encoder of an embedder as a folder that other networks can begin with.
 
-python bench/encoder.py --embedder standard-place --like FOLDER --out FOLDER
+python -m bench.training.export_encoder --embedder standard-place --like FOLDER --out FOLDER
 
 ``--embedder`` is a shipped name or a safetensors file, ``--like`` a folder with ``config.json`` of the same
-encoder (ImageNet's). ``bench/published.py --place-weights`` and ``bench/rows.py --place-start`` take it.
+encoder (ImageNet's). ``bench/training/published.py --place-weights`` and ``bench/training/ablations.py
+--place-start`` take it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from safetensors.torch import save_file
 
 from nadirfix.options.recipe import load_recipe
 from nadirfix.train.models.embedder import Embedder
-from nadirfix.train.models.embedder_checkpoint import start_embedder
+from nadirfix.train.models.embedder_checkpoint import load_embedder
 from nadirfix.train.models.weights import load_encoder
 
 
@@ -32,7 +33,7 @@ def main() -> None:
     )
     encoder, weights = load_encoder(network)
     embedder = Embedder(encoder, network, weights)
-    start_embedder(embedder, given.embedder, weights)
+    load_embedder(embedder, given.embedder, weights)
     given.out.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(given.like / "config.json", given.out / "config.json")
     narrow = {k: v.half() if v.dim() > 1 else v for k, v in embedder.encoder.state_dict().items()}

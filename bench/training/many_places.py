@@ -1,12 +1,13 @@
 """Embedders for maps nobody trained on: learned over many places at once, measured on a place left out.
 
-python bench/places.py place    --real DIR --worlds DIR --weights FOLDER --leave-out mine --out DIR
-python bench/places.py altitude --real DIR --worlds DIR --weights FOLDER --leave-out mine --out DIR
+python -m bench.training.many_places place|altitude --real DIR --worlds DIR --weights FOLDER
+    --leave-out mine --out DIR
 
 ``--real`` holds textures NAME_old.ntx and NAME_new.ntx (or NAME.ntx where there is one date), ``--worlds``
-what bench/worlds.py made. Places are learned by contrast between dates, altitudes by class, each map only
-within the altitudes it can teach: views finer than its pixels would give themselves away by their blur.
-Measured with views of a seed of our own, never the fixed ones. Runs on a GPU box; needs no GDAL, no FAISS.
+what bench/training/worlds.py made. Places are learned by contrast between dates, altitudes by class, each
+map only within the altitudes it can teach: views finer than its pixels would give themselves away by their
+blur. Measured with views of a seed of our own, never the fixed ones. Runs on a GPU box; needs no GDAL, no
+FAISS.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from pretrain import budget, teller
-from record import commit, record
-from weigh import altitude_found, places_found
 
+from bench.lib.evaluate import altitude_found, places_found
+from bench.lib.record import commit, record
+from bench.training.pretrain import budget, print_steps
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.geo.coverage import sharp_altitude_m
 from nadirfix.geo.texture import Texture
 from nadirfix.options.recipe import NetworkOptions, Recipe, load_recipe
 from nadirfix.options.training import AugmentOptions
 from nadirfix.train.altitude import altitude_job
-from nadirfix.train.contrastive import DatedMap, contrast_job, shown_places
-from nadirfix.train.data.device_renderer import DeviceTexture
-from nadirfix.train.data.round_robin import in_turns
+from nadirfix.train.contrastive import DatedMap, contrastive_job, covered_places
+from nadirfix.train.data.device_renderer import DeviceRenderer
+from nadirfix.train.data.round_robin import round_robin
 from nadirfix.train.loop import Job, train
 from nadirfix.train.models.altitude import build_altitude_network
 from nadirfix.train.models.embedder import Embedder, seeded
-from nadirfix.train.models.embedder_checkpoint import save_embedder, start_embedder
+from nadirfix.train.models.embedder_checkpoint import load_embedder, save_embedder
 from nadirfix.train.models.weights import load_encoder
 
 #: Places that look softer than their pixels are: the size of the smallest thing seen, in metres.
@@ -55,31 +56,43 @@ def main() -> None:
     recipe, began = make_recipe(given), time.monotonic()
     maps = load_maps(given)
     print(f"{', '.join(maps)} after {time.monotonic() - began:.0f} s", flush=True)
-    taught = {name: m for name, m in maps.items() if name != given.leave_out and not is_held_out(name)}
+    learned_on = {name: m for name, m in maps.items() if name != given.leave_out and not is_held_out(name)}
     if given.only_worlds:
-        taught = {name: m for name, m in taught.items() if name.startswith("world")}
+        learned_on = {name: m for name, m in learned_on.items() if name.startswith("world")}
     if given.learn == "place":
-        network, told = learn_place(taught, recipe, given)
+        network, results = learn_place(learned_on, recipe, given)
     else:
-        network, told = learn_altitude(taught, recipe, given)
+        network, results = learn_altitude(learned_on, recipe, given)
     save_embedder(
-        getattr(network, "embedder", network), given.out / f"{given.name}.safetensors", said(given, told)
+        getattr(network, "embedder", network),
+        given.out / f"{given.name}.safetensors",
+        metadata(given, results),
     )
     measured = [name for name in given.measure or MEASURED if name in maps]
     for name in measured:
-        told[name] = {"taught": name in taught, **weighed(name, maps[name], network.eval(), recipe, given)}
-        print(name, json.dumps(told[name]), flush=True)
+        results[name] = {
+            "taught": name in learned_on,
+            **evaluated(name, maps[name], network.eval(), recipe, given),
+        }
+        print(name, json.dumps(results[name]), flush=True)
     if given.learn == "place":
-        told["towards_start"] = mixed_back(network, recipe, {name: maps[name] for name in measured}, given)
+        results["towards_start"] = mixed_back(network, recipe, {name: maps[name] for name in measured}, given)
     settings = {k: v if isinstance(v, int | float | str) else str(v) for k, v in vars(given).items()}
     settings = {k: v for k, v in settings.items() if k not in {"out", "real", "worlds", "weights"}}
     settings["start"] = Path(given.start).name  # where it lay is nobody's business
-    print(record(f"places_{given.learn}_{given.name}", {"settings": settings, **commit(), **told}, given.out))
+    print(
+        record(
+            f"many_places_{given.learn}_{given.name}",
+            {"settings": settings, **commit(), **results},
+            given.out,
+        )
+    )
 
 
-def said(given: argparse.Namespace, told: dict) -> dict[str, str]:
+def metadata(given: argparse.Namespace, results: dict) -> dict[str, str]:
     """What the file of weights says about itself."""
-    command = f"bench/places.py {given.learn} --name {given.name} --encoder {given.encoder}"
+    command = f"python -m bench.training.many_places {given.learn} --name {given.name}"
+    command += f" --encoder {given.encoder}"
     command += f" --leave-out {given.leave_out}" if given.leave_out else ""
     command += " --only-worlds" if given.only_worlds else ""
     command += f" --start {Path(given.start).name}" if given.start else ""
@@ -88,8 +101,8 @@ def said(given: argparse.Namespace, told: dict) -> dict[str, str]:
     command += f" --intensity {given.intensity}" if given.learn == "altitude" else ""
     command += f" --real-share {given.real_share:g}"
     command += f" --width {given.width} --soften {given.soften:g}" if given.learn == "altitude" else ""
-    places, start = ", ".join(told["places"]), "none" if given.weights == "random" else "ImageNet"
-    origin = {"command": command, "commit": str(commit()["commit"]), "steps": str(told["steps"])}
+    places, start = ", ".join(results["places"]), "none" if given.weights == "random" else "ImageNet"
+    origin = {"command": command, "commit": str(commit()["commit"]), "steps": str(results["steps"])}
     return {"licence": "Apache-2.0", "data": places, "start": start, **origin}
 
 
@@ -105,7 +118,7 @@ def mixed_back(network: Embedder, recipe: Recipe, maps: dict[str, DatedMap], giv
     return found
 
 
-def weighed(name: str, dated: DatedMap, network: torch.nn.Module, recipe: Recipe, given) -> dict:
+def evaluated(name: str, dated: DatedMap, network: torch.nn.Module, recipe: Recipe, given) -> dict:
     if given.learn == "place":
         return places_found(dated, network, recipe)
     return altitude_found(dated, network, recipe, MEASURED[name])
@@ -183,18 +196,18 @@ def load_maps(given: argparse.Namespace) -> dict[str, DatedMap]:
     }
 
 
-def on_device(path: Path, given: argparse.Namespace) -> DeviceTexture:
-    return DeviceTexture(Texture.load(path), given.device)
+def on_device(path: Path, given: argparse.Namespace) -> DeviceRenderer:
+    return DeviceRenderer(Texture.load(path), given.device)
 
 
 def is_held_out(name: str) -> bool:
     return name.startswith("world2")
 
 
-def shares(taught: dict[str, DatedMap], given: argparse.Namespace) -> list[tuple[str, int]]:
+def shares(learned_on: dict[str, DatedMap], given: argparse.Namespace) -> list[tuple[str, int]]:
     """Which map is looked at in which turn; a number tells its turns apart."""
-    worlds = [name for name in taught if name.startswith("world")]
-    real = [name for name in taught if name not in worlds]
+    worlds = [name for name in learned_on if name.startswith("world")]
+    real = [name for name in learned_on if name not in worlds]
     if not real:
         return [(name, 0) for name in worlds]
     wanted = given.real_share / (1 - given.real_share) * max(len(worlds), 1)
@@ -209,23 +222,23 @@ def new_embedder(recipe: Recipe, given: argparse.Namespace) -> Embedder:
     with seeded(given.seed):
         encoder, weights = load_encoder(recipe.place_network)
         embedder = Embedder(encoder, recipe.place_network, weights)
-    start_embedder(embedder, given.start, weights)
+    load_embedder(embedder, given.start, weights)
     return embedder
 
 
-def learn_place(taught: dict[str, DatedMap], recipe: Recipe, given: argparse.Namespace) -> tuple:
+def learn_place(learned_on: dict[str, DatedMap], recipe: Recipe, given: argparse.Namespace) -> tuple:
     altitude_m = canonical_altitude_m(recipe.references, AltitudeBins.from_options(recipe.bins))
     embedder = new_embedder(recipe, given)
-    spots = {name: shown_places(dated, recipe, altitude_m) for name, dated in taught.items()}
+    spots = {name: covered_places(dated, recipe, altitude_m) for name, dated in learned_on.items()}
     print(f"{sum(len(east) for east, _ in spots.values())} places to look at", flush=True)
     jobs = [
-        contrast_job(
-            taught[name], with_seed(recipe, turn), embedder, altitude_m=altitude_m, places=spots[name]
+        contrastive_job(
+            learned_on[name], with_seed(recipe, turn), embedder, altitude_m=altitude_m, places=spots[name]
         )
-        for name, turn in shares(taught, given)
+        for name, turn in shares(learned_on, given)
     ]
-    done = train(in_turns(jobs), recipe.place_training, device=given.device, report=teller(20.0))
-    return embedder, {"places": sorted(taught), "steps": done.steps, "seconds": done.seconds}
+    done = train(round_robin(jobs), recipe.place_training, device=given.device, report=print_steps(20.0))
+    return embedder, {"places": sorted(learned_on), "steps": done.steps, "seconds": done.seconds}
 
 
 def with_seed(recipe: Recipe, turn: int) -> Recipe:
@@ -233,22 +246,22 @@ def with_seed(recipe: Recipe, turn: int) -> Recipe:
     return dataclasses.replace(recipe, place_training=training, altitude_training=training)
 
 
-def learn_altitude(taught: dict[str, DatedMap], recipe: Recipe, given: argparse.Namespace) -> tuple:
+def learn_altitude(learned_on: dict[str, DatedMap], recipe: Recipe, given: argparse.Namespace) -> tuple:
     bins = AltitudeBins.from_options(recipe.bins)
     network, _ = build_altitude_network(recipe.altitude_network, bins, seed=given.seed)
     part = dataclasses.replace(recipe.altitude_training, batch=given.batch // PARTS)
     jobs = []
-    for name, turn in shares(taught, given):
+    for name, turn in shares(learned_on, given):
         small = dataclasses.replace(with_seed(recipe, turn), augment=recipe.augment)
         small = dataclasses.replace(
             small, altitude_training=dataclasses.replace(part, seed=small.altitude_training.seed)
         )
-        for date in taught[name].dates:
+        for date in learned_on[name].dates:
             limits = teaches(name, date.texture, recipe)
             jobs.append(altitude_job(date.texture, small, bins, network, date, within_m=limits))
-    print({name: teaches(name, m.texture, recipe) for name, m in taught.items()}, flush=True)
-    done = train(together(jobs), recipe.altitude_training, device=given.device, report=teller(20.0))
-    return network, {"places": sorted(taught), "steps": done.steps, "seconds": done.seconds}
+    print({name: teaches(name, m.texture, recipe) for name, m in learned_on.items()}, flush=True)
+    done = train(together(jobs), recipe.altitude_training, device=given.device, report=print_steps(20.0))
+    return network, {"places": sorted(learned_on), "steps": done.steps, "seconds": done.seconds}
 
 
 def teaches(name: str, texture: Texture, recipe: Recipe) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """Makes the embedders the tiny recipe starts from, on procedural worlds of other seeds than anybody tests on.
 
-python bench/pretrain.py --worlds 24 --seconds 400 --out DIR   (on a GPU box; needs no GDAL)
+python -m bench.training.pretrain --worlds 24 --seconds 400 --out DIR   (on a GPU box; needs no GDAL)
 
 Worlds are made on all cores, looked at on the GPU. Altitude is learned as in ``train_altitude``, the two
 dates of all worlds in turns; places are learned by contrast between the dates. Both are measured on worlds
@@ -19,27 +19,27 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import record
 import torch
 from torch import nn
 
+from bench.lib import record
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
-from nadirfix.geo.coverage import Ground
+from nadirfix.geo.coverage import MapCoverage
 from nadirfix.geo.texture import Texture
 from nadirfix.geo.views import Views
 from nadirfix.options.recipe import Recipe, load_recipe
 from nadirfix.options.training import AugmentOptions, ContrastOptions, TrainOptions
 from nadirfix.train.altitude import altitude_errors, altitude_input, altitude_job
-from nadirfix.train.contrastive import DatedMap, contrast_job
+from nadirfix.train.contrastive import DatedMap, contrastive_job
 from nadirfix.train.data.altitude_views import AltitudeSampler
 from nadirfix.train.data.batches import Pictures, Sampling
-from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.train.data.place_views import lattice_places
-from nadirfix.train.data.round_robin import in_turns
+from nadirfix.train.data.round_robin import round_robin
 from nadirfix.train.loop import StepReport, train
 from nadirfix.train.models.altitude import build_altitude_network
 from nadirfix.train.models.embedder import Embedder, seeded
-from nadirfix.train.models.embedder_checkpoint import save_embedder, start_embedder
+from nadirfix.train.models.embedder_checkpoint import load_embedder, save_embedder
 from nadirfix.train.models.mixvpr import descriptor
 from nadirfix.train.models.weights import load_encoder
 from nadirfix.world.make import make_world
@@ -96,7 +96,7 @@ def load_worlds(seeds: list[int], given: argparse.Namespace) -> list[DatedMap]:
     with ProcessPoolExecutor(given.processes) as pool:
         worlds = pool.map(one_world, jobs)
         return [
-            DatedMap(tuple(DeviceTexture(texture(p, affine, epsg), given.device) for p in pictures))
+            DatedMap(tuple(DeviceRenderer(texture(p, affine, epsg), given.device) for p in pictures))
             for pictures, affine, epsg in worlds
         ]
 
@@ -123,18 +123,18 @@ def learn_altitude(
     bins = AltitudeBins.from_options(recipe.bins)
     network, _ = build_altitude_network(recipe.altitude_network, bins, seed=given.seed)
     jobs = [altitude_job(date.texture, recipe, bins, network, date) for m in maps for date in m.dates]
-    done = train(in_turns(jobs), training, device=given.device, report=teller())
+    done = train(round_robin(jobs), training, device=given.device, report=print_steps())
     found = [altitude_on(date, network.eval(), recipe, bins) for m in held for date in m.dates]
     save_embedder(
-        network.embedder, given.out / f"{recipe.name}-altitude.safetensors", said(given, done.steps)
+        network.embedder, given.out / f"{recipe.name}-altitude.safetensors", metadata(given, done.steps)
     )
     return {"steps": done.steps, "seconds": done.seconds, "held_out_worlds": found}
 
 
-def altitude_on(source: DeviceTexture, network: nn.Module, recipe: Recipe, bins: AltitudeBins) -> dict:
+def altitude_on(source: DeviceRenderer, network: nn.Module, recipe: Recipe, bins: AltitudeBins) -> dict:
     options = recipe.altitude_network
     sampling = Sampling(camera=recipe.camera, seed=99, valid_share=0.99, tilt_deg=0.0)
-    sampler = AltitudeSampler(Ground(source.texture), sampling, bins)
+    sampler = AltitudeSampler(MapCoverage(source.texture), sampling, bins)
     pictures = Pictures(
         source, recipe.camera, (options.width_px, options.height_px), AugmentOptions(), seed=99
     )
@@ -142,7 +142,7 @@ def altitude_on(source: DeviceTexture, network: nn.Module, recipe: Recipe, bins:
     with torch.no_grad():
         for start in range(0, 512, 64):
             views, _ = sampler.draw(np.arange(start, start + 64))
-            scores.append(network(altitude_input(pictures.plain(views), options)).float().cpu())
+            scores.append(network(altitude_input(pictures.rendered(views), options)).float().cpu())
             truth.append(torch.from_numpy(views.altitude_m))
     return altitude_errors(torch.cat(scores), torch.cat(truth), torch.from_numpy(bins.centers_m))
 
@@ -156,10 +156,10 @@ def learn_place(
     with seeded(given.seed):
         encoder, weights = load_encoder(recipe.place_network)
         embedder = Embedder(encoder, recipe.place_network, weights)
-    start_embedder(embedder, given.start, weights)
-    jobs = [contrast_job(m, recipe, embedder, altitude_m=altitude_m) for m in maps]
-    done = train(in_turns(jobs), training, device=given.device, report=teller())
-    save_embedder(embedder, given.out / f"{recipe.name}-place.safetensors", said(given, done.steps))
+    load_embedder(embedder, given.start, weights)
+    jobs = [contrastive_job(m, recipe, embedder, altitude_m=altitude_m) for m in maps]
+    done = train(round_robin(jobs), training, device=given.device, report=print_steps())
+    save_embedder(embedder, given.out / f"{recipe.name}-place.safetensors", metadata(given, done.steps))
     found = [recall_on(m, embedder.eval(), recipe, altitude_m) for m in held]
     return {"steps": done.steps, "seconds": done.seconds, "held_out_worlds": found}
 
@@ -176,18 +176,18 @@ def recall_on(dated: DatedMap, embedder: Embedder, recipe: Recipe, altitude_m: f
     base = described(dated.dates[0], Views.level(e, n, np.full(len(e), altitude_m), h), embedder, recipe)
     qe, qn = rng.uniform(inner[0], inner[2], 500), rng.uniform(inner[1], inner[3], 500)
     high = altitude_m * rng.uniform(0.85, 1.15, 500)
-    seen = described(dated.dates[1], Views.level(qe, qn, high, rng.uniform(0, 360, 500)), embedder, recipe)
-    best = (seen @ base.T).topk(10).indices.cpu().numpy()
+    queries = described(dated.dates[1], Views.level(qe, qn, high, rng.uniform(0, 360, 500)), embedder, recipe)
+    best = (queries @ base.T).topk(10).indices.cpu().numpy()
     near = np.hypot(e[best] - qe[:, None], n[best] - qn[:, None]) < 100
     r1, r5 = 100 * float(near[:, 0].mean()), 100 * float(near[:, :5].any(1).mean())
     return {"r1": r1, "r5": r5, "near_among_ten": 100 * float(near.mean())}
 
 
-def described(source: DeviceTexture, views: Views, embedder: Embedder, recipe: Recipe) -> torch.Tensor:
+def described(source: DeviceRenderer, views: Views, embedder: Embedder, recipe: Recipe) -> torch.Tensor:
     size = (recipe.place_network.width_px, recipe.place_network.height_px)
     pictures = Pictures(source, recipe.camera, size, AugmentOptions(), seed=0)
     parts = [views.take(slice(i, i + 256)) for i in range(0, len(views), 256)]
-    return torch.cat([descriptor(embedder(pictures.plain(p)).float()) for p in parts])
+    return torch.cat([descriptor(embedder(pictures.rendered(p)).float()) for p in parts])
 
 
 def budget(given: argparse.Namespace, **rates: float) -> TrainOptions:
@@ -201,18 +201,17 @@ def budget(given: argparse.Namespace, **rates: float) -> TrainOptions:
     )
 
 
-def said(given: argparse.Namespace, steps: int) -> dict[str, str]:
+def metadata(given: argparse.Namespace, steps: int) -> dict[str, str]:
     commit = str(record.commit()["commit"])
-    command = f"bench/pretrain.py --recipe {given.recipe} --worlds {given.worlds} --size-m {given.size_m:g}"
-    command += (
-        f" --gsd-m {given.gsd_m:g} --seconds {given.seconds:g} --batch {given.batch} --seed {given.seed}"
-    )
+    command = f"python -m bench.training.pretrain --recipe {given.recipe} --worlds {given.worlds}"
+    command += f" --size-m {given.size_m:g} --gsd-m {given.gsd_m:g} --seconds {given.seconds:g}"
+    command += f" --batch {given.batch} --seed {given.seed}"
     command += f" --start {given.start}" if given.start else ""
     data = f"procedural worlds of seeds {FIRST_TRAINING_SEED} to {FIRST_TRAINING_SEED + given.worlds - 1}"
     return {"licence": "Apache-2.0", "data": data, "command": command, "commit": commit, "steps": str(steps)}
 
 
-def teller(every_s: float = 15.0):
+def print_steps(every_s: float = 15.0):
     last = [0.0]
 
     def tell(step: StepReport) -> None:

@@ -1,6 +1,7 @@
 """The method as published, trained on one map in a few minutes, measured on photos of another date.
 
-python bench/published.py --map OLD --photos NEW --views VIEWS.csv --weights FOLDER --out DIR --name mine
+python -m bench.training.published --map OLD --photos NEW --views VIEWS.csv --weights FOLDER --out DIR
+    --name mine
     [--seed 0 1 2]   a process for each, at once; results are called published_NAME_s0 and so on
 
 ResNet-50 to stage 3 and MixVPR for both networks, one central crop, three cells, weighted coordinate; all
@@ -21,13 +22,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from beside import place_of, train_beside
-from changes import CHANGES
-from halves import halves_said, joined_m, western
-from pretrain import teller
-from record import record, say, write_csv
-from safetensors.torch import save_file
-from shots import (
+
+from bench.lib.augmentations import CHANGES
+from bench.lib.embedder_files import keep
+from bench.lib.joint_training import place_of, train_beside
+from bench.lib.photos import (
     SHOWN_SHARE,
     altitude_scores,
     decoded,
@@ -38,14 +37,16 @@ from shots import (
     read_views,
     soft_m,
 )  # fmt: skip
-from trained import describe_references, named_rightly, recalled, top_cells
-
+from bench.lib.recall import describe_references, named_rightly, recalled, top_cells
+from bench.lib.record import record, say, write_csv
+from bench.training.cross_validation import half_settings, joined_m, western
+from bench.training.pretrain import print_steps
 from nadirfix.geo.texture import Texture
 from nadirfix.geo.views import Views
 from nadirfix.options.recipe import NetworkOptions, Recipe, load_recipe
 from nadirfix.options.training import TrainOptions
 from nadirfix.train.altitude import train_altitude
-from nadirfix.train.data.device_renderer import DeviceTexture
+from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.train.place import TrainedPlace, place_sampler, train_place
 
 
@@ -58,20 +59,22 @@ def main() -> None:
     given.seed = given.seed[0]
     recipe, began = make_recipe(given), time.monotonic()
     old = Texture.load(given.map)
-    source = DeviceTexture(old, given.device)
+    source = DeviceRenderer(old, given.device)
     say(f"map {old.size_px} at {old.gsd_m:.2f} m on {given.device}")
     photos, views = taken(given)
     say(f"{len(photos)} photos after {time.monotonic() - began:.0f} s")
     results = {"seed": given.seed, "views": len(views), "settings": settings_of(given)}
-    named_m, results["altitude_spectrum"] = told_before(given, views) or learned(source, photos, views, given)
+    named_m, results["altitude_spectrum"] = altitudes_before(given, views) or learned(
+        source, photos, views, given
+    )
     say(f"altitude: {results['altitude_spectrum']}")
     place = train_place(
-        old, for_places(recipe, given), device=given.device, on_device=source, report=teller()
+        old, for_places(recipe, given), device=given.device, renderer=source, report=print_steps()
     )
     say(f"place: {place.report}")
     told_m = {f"spectrum_{way}_m": value.round(1) for way, value in named_m.items()}
     found, lines = find_places(place, photos, views, told_m, recipe=recipe, source=source)
-    results |= {"place": told(place.report) | {"cells": len(place.order)}, **found}
+    results |= {"place": training_summary(place.report) | {"cells": len(place.order)}, **found}
     results["seconds"] = time.monotonic() - began
     if given.keep:
         keep(given, "place", place.network)
@@ -79,42 +82,42 @@ def main() -> None:
     record(f"published_{given.name}", results, given.out)  # last: whose result is there, is done
 
 
-def told_before(given: argparse.Namespace, views: Views) -> tuple[dict, dict] | None:
+def altitudes_before(given: argparse.Namespace, views: Views) -> tuple[dict, dict] | None:
     """Altitudes as networks trained before told them, each half of the place by one of them."""
     if not given.altitudes:
         return None
     west = western(views.east_m, Texture.load(given.photos).bounds)
     named_m = joined_m(given.altitudes, west, views.altitude_m)
-    return named_m, off_by(named_m, views.altitude_m) | {"halves": halves_said(given.altitudes)}
+    return named_m, off_by(named_m, views.altitude_m) | {"halves": half_settings(given.altitudes)}
 
 
-def learned(source: DeviceTexture, photos: list, views: Views, given) -> tuple[dict, dict]:
+def learned(source: DeviceRenderer, photos: list, views: Views, given) -> tuple[dict, dict]:
     """Altitudes as a network tells them that is trained here."""
     recipe = for_altitudes(make_recipe(given), given)
     if given.beside:
-        trained = train_beside(source, given.beside, recipe, teller())
+        trained = train_beside(source, given.beside, recipe, print_steps())
     else:
         trained = train_altitude(
-            source.texture, recipe, device=given.device, on_device=source, report=teller()
+            source.texture, recipe, device=given.device, renderer=source, report=print_steps()
         )
     scores = altitude_scores(trained.network, photos, recipe.altitude_network, recipe, given.device)
     if given.keep:
         keep(given, "altitude", trained.network)
     named_m = {"hard": trained.bins.centers_m[scores.argmax(1)], "soft": soft_m(scores, trained.bins)}
     sharp = {"sharp_above_m": trained.sharp_altitude_m}
-    return named_m, decoded(scores, views.altitude_m, trained.bins) | told(trained.report) | sharp
+    return named_m, decoded(scores, views.altitude_m, trained.bins) | training_summary(trained.report) | sharp
 
 
 def taken(given: argparse.Namespace) -> tuple[list[np.ndarray], Views]:
     """The photos of the fixed views."""
     new = Texture.load(given.photos)
     views, name = read_views(given.views, new.epsg, given.limit), f"{given.photos.stem}-fixed"
-    source = DeviceTexture(new, given.device)
+    source = DeviceRenderer(new, given.device)
     return kept_photos(given.cache, name, source, views, load_recipe("paper")), views
 
 
 def find_places(
-    place: TrainedPlace, photos: list, views: Views, told_m: dict, *, recipe: Recipe, source: DeviceTexture
+    place: TrainedPlace, photos: list, views: Views, told_m: dict, *, recipe: Recipe, source: DeviceRenderer
 ) -> tuple[dict, list[dict]]:
     """Where the photos are found with their altitude known, estimated and not known; a line for each."""
     grid, device = place_sampler(source.texture, recipe).grid, str(source.device)
@@ -142,7 +145,16 @@ def each_seed(given: argparse.Namespace) -> None:
     others = without(sys.argv[1:at] + sys.argv[at + 1 + len(given.seed) :], "--name")
     running = {}
     for seed in given.seed:
-        command = [sys.executable, __file__, *others, "--seed", str(seed), "--name", f"{given.name}_s{seed}"]
+        command = [
+            sys.executable,
+            "-m",
+            __spec__.name,
+            *others,
+            "--seed",
+            str(seed),
+            "--name",
+            f"{given.name}_s{seed}",
+        ]
         with (given.out / f"published_{given.name}_s{seed}.log").open("w") as log:
             running[seed] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     failed = []
@@ -272,19 +284,7 @@ def for_places(recipe: Recipe, given: argparse.Namespace) -> Recipe:
     return dataclasses.replace(recipe, augment=CHANGES[given.place_changes]["place"])
 
 
-def keep(given: argparse.Namespace, part: str, network: torch.nn.Module) -> None:
-    """A trained network whole, classes or cells included, for what is measured with it elsewhere."""
-    halves = {key: narrowed(value) for key, value in network.state_dict().items()}
-    save_file(halves, given.out / f"published_{given.name}-{part}.safetensors")
-
-
-def narrowed(value: torch.Tensor) -> torch.Tensor:
-    """Large weights in half precision; small ones as they are: a variance may be too large for half."""
-    large = value.is_floating_point() and value.numel() >= 1024 and value.dim() > 1
-    return (value.half() if large else value).contiguous().cpu()
-
-
-def told(report) -> dict[str, float]:
+def training_summary(report) -> dict[str, float]:
     rest = {f"held_out_{k}": v for k, v in report.validation.items()}
     speed = report.steps / max(report.seconds, 1e-9)
     spent = {"steps": report.steps, "training_s": report.seconds, "steps_per_s": round(speed, 2)}

@@ -1,13 +1,13 @@
 """The published method on one place, from trials to three seeds on the fixed views, in one command.
 
-python bench/headline.py --place mine --real DIR --views DIR --weights FOLDER --altitude-start FILE
-    --place-start FOLDER --out DIR
+python -m bench.training.published_seeds --place mine --real DIR --views DIR --weights FOLDER
+    --altitude-start FILE --place-start FOLDER --out DIR
 
-Altitude settings are tried on views of our own (``rows.py``), chosen for each half of the place by the other
-(``halves.py``), trained with every seed and measured on the fixed views (``rows.py --chosen``); then places
-are trained and found with those altitudes (``published.py``). What is there already is not done again, so
-that a run that was cut off goes on. ``--real``, ``--views`` and the starts are as in rows.py. Needs no GDAL
-and no FAISS.
+Altitude settings are tried on views of our own (``ablations.py``), chosen for each half of the place by the
+other (``cross_validation.py``), trained with every seed and measured on the fixed views (``ablations.py
+--chosen``); then places are trained and found with those altitudes (``published.py``). What is there already
+is not done again, so that a run that was cut off goes on. ``--real``, ``--views`` and the starts are as in
+rows.py. Needs no GDAL and no FAISS.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from record import say
-from rows_known import CONTRAST_TRIALS
+from bench.lib.ablation_list import CONTRAST_TRIALS
+from bench.lib.record import say
 
-HERE = Path(__file__).parent
 TRIED = ("try-altitude-usual", "try-altitude-wide", "try-altitude-beside", *CONTRAST_TRIALS)
 PLACE_STEPS = {"mine": 1200, "town": 2500}
 SEEDS = (0, 1, 2)
@@ -33,9 +32,11 @@ Words = list[object]
 def main() -> None:
     given = arguments()
     begin(given)
-    todo = [name for name in given.trials if not (given.out / f"rows_{given.place}_{name}.json").exists()]
+    todo = [
+        name for name in given.trials if not (given.out / f"ablations_{given.place}_{name}.json").exists()
+    ]
     if todo:
-        run([["rows.py", *rows(given, todo), "--limit", given.own]])
+        run([["ablations", *rows(given, todo), "--limit", given.own]])
     west, east = chosen(given)
     say(f"photos of the west by {west}, of the east by {east}")
     wanted = {seed: [n for n in dict.fromkeys((west, east)) if not done(given, n, seed)] for seed in SEEDS}
@@ -70,7 +71,7 @@ def arguments() -> argparse.Namespace:
 
 
 def rows(given: argparse.Namespace, names: list[str]) -> Words:
-    """The words of rows.py for these rows."""
+    """The words of ablations.py for these rows."""
     where = ["--real", given.real, "--views", given.views, "--weights", given.weights, "--out", given.out]
     where += ["--cache", given.out / "photos", "--altitude-start", given.altitude_start]
     budget = ["--altitude-steps", 2, "--batch", 16] if given.small else ["--altitude-steps", 250]
@@ -86,24 +87,34 @@ def small(given: argparse.Namespace, *words: object) -> Words:
 def chosen(given: argparse.Namespace) -> tuple[str, str]:
     """The rows that photos of either half are answered with."""
     words = ["--place", given.place, "--real", given.real, "--rows", given.out, "--only", *given.trials]
-    command = [sys.executable, str(HERE / "halves.py"), *map(str, words)]
+    command = [sys.executable, "-m", "bench.training.cross_validation", *map(str, words)]
     west, east = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
     return west, east
 
 
-def told(given: argparse.Namespace, name: str, seed: int) -> Path:
+def photos_file(given: argparse.Namespace, name: str, seed: int) -> Path:
     """What a chosen row told of the fixed photos."""
     return given.out / f"chosen_{given.place}_{name}_s{seed}.csv"
 
 
 def done(given: argparse.Namespace, name: str, seed: int) -> bool:
-    return told(given, name, seed).with_suffix(".json").exists()
+    return photos_file(given, name, seed).with_suffix(".json").exists()
 
 
 def measured(given: argparse.Namespace, names: list[str], seed: int, *more: str) -> Words:
     """The command that trains chosen rows with a seed and measures them on the fixed views."""
     kept = ["--pack", given.out / f"chosen_s{seed}.tgz"]
-    return ["rows.py", *rows(given, names), "--chosen", "--seed", seed, "--limit", given.limit, *kept, *more]
+    return [
+        "ablations",
+        *rows(given, names),
+        "--chosen",
+        "--seed",
+        seed,
+        "--limit",
+        given.limit,
+        *kept,
+        *more,
+    ]
 
 
 def published(given: argparse.Namespace, seed: int, west: str, east: str) -> Words:
@@ -117,13 +128,13 @@ def published(given: argparse.Namespace, seed: int, west: str, east: str) -> Wor
         start = ["--encoder", "small", "--weights", "random", "--batch", 16, "--held-out", 64]
     steps = given.place_steps or PLACE_STEPS[given.place]
     rest = ["--place-steps", steps, "--seed", seed, "--name", f"{given.place}_s{seed}"]
-    answers = ["--altitudes", told(given, west, seed), told(given, east, seed)]
-    return ["published.py", *where, *start, *rest, *answers, *(["--keep"] if given.keep else [])]
+    answers = ["--altitudes", photos_file(given, west, seed), photos_file(given, east, seed)]
+    return ["published", *where, *start, *rest, *answers, *(["--keep"] if given.keep else [])]
 
 
 def run(commands: Iterable[Iterable[object]]) -> None:
     """All at once; one that fails does not stop the others, and is told at the end."""
-    lines = [[sys.executable, str(HERE / str(first)), *map(str, rest)] for first, *rest in commands]
+    lines = [[sys.executable, "-m", f"bench.training.{first}", *map(str, rest)] for first, *rest in commands]
     running = [subprocess.Popen(line) for line in lines]
     failed = [" ".join(line) for line, process in zip(lines, running, strict=True) if process.wait()]
     if failed:

@@ -1,15 +1,15 @@
 """Makes the networks the package ships ready to run, from embedders that were trained.
 
-python bench/ship.py                             tiny-*.onnx from tiny-*.safetensors; same weights, same bytes
-python bench/ship.py place FILE.safetensors      standard-place.safetensors and .onnx from a trained embedder
-python bench/ship.py altitude FILE.safetensors   standard-altitude, likewise
-    [--out DIR]                                  elsewhere than in the package, to try them
+python -m bench.training.ship                         tiny-*.onnx from tiny-*.safetensors: same bytes again
+python -m bench.training.ship place FILE.safetensors  standard-place.safetensors and .onnx from an embedder
+python -m bench.training.ship altitude FILE           standard-altitude, likewise
+    [--out DIR]                                       elsewhere than in the package, to try them
 
-FILE is what bench/places.py wrote; for the place network it may also be a folder with ImageNet weights, which
-are then shipped as they come (``--licence`` says under which licence). Each becomes one ONNX file with its
-settings, its licence and its preprocessing in the header. Large weights are kept in eight bits, a factor per
-channel, in both files: what is trained on starts where what is run ends. The embedder of altitudes comes
-without classes: those are fitted to each map when its bundle is built.
+FILE is what bench/training/many_places.py wrote; for the place network it may also be a folder with ImageNet
+weights, which are then shipped as they come (``--licence`` says under which licence). Each becomes one ONNX
+file with its settings, its licence and its preprocessing in the header. Large weights are kept in eight
+bits, a factor per channel, in both files: what is trained on starts where what is run ends. The embedder of
+altitudes comes without classes: those are fitted to each map when its bundle is built.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import onnx
 
 import nadirfix.weights
 from nadirfix.files import atomic_file
-from nadirfix.offline.compress import store_bytes, store_half
-from nadirfix.offline.trained_networks import network_facts
+from nadirfix.offline.compress import store_float16, store_int8
+from nadirfix.offline.trained_networks import network_card
 from nadirfix.options.recipe import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, NetworkOptions
 from nadirfix.train.export import export_network
 from nadirfix.train.models.embedder import Embedder
-from nadirfix.train.models.embedder_checkpoint import embedder_says, save_embedder, start_embedder
+from nadirfix.train.models.embedder_checkpoint import embedder_metadata, load_embedder, save_embedder
 from nadirfix.train.models.weights import WeightsRecord, load_encoder
 
 WEIGHTS = Path(nadirfix.weights.__file__).parent
@@ -50,7 +50,7 @@ def main() -> None:
     else:
         given.out.mkdir(parents=True, exist_ok=True)
         narrow = narrowed(STANDARD[given.what], given)
-        write(STANDARD[given.what], narrow, eight_bits=True)
+        write(STANDARD[given.what], narrow, int8=True)
 
 
 def narrowed(options: NetworkOptions, given: argparse.Namespace) -> Path:
@@ -66,23 +66,23 @@ def narrowed(options: NetworkOptions, given: argparse.Namespace) -> Path:
         )
         encoder, record = load_encoder(folder)
         embedder = Embedder(encoder, folder, record)
-        said = {"licence": record.licence, "data": "ImageNet", "start": record.source}
+        metadata = {"licence": record.licence, "data": "ImageNet", "start": record.source}
     else:
         embedder, _ = build_embedder(options, given.file)
-        said = embedder_says(given.file)
-    save_embedder(embedder, target, said, eight_bits=True)
-    print(f"{target.name}: {target.stat().st_size / 1e6:.2f} MB, {said.get('licence')}")
+        metadata = embedder_metadata(given.file)
+    save_embedder(embedder, target, metadata, int8=True)
+    print(f"{target.name}: {target.stat().st_size / 1e6:.2f} MB, {metadata.get('licence')}")
     return target
 
 
-def write(options: NetworkOptions, source: Path, *, eight_bits: bool = False) -> None:
+def write(options: NetworkOptions, source: Path, *, int8: bool = False) -> None:
     path = source.with_suffix(".onnx")
     embedder, weights = build_embedder(options, source)
     weights = dataclasses.replace(weights, source=options.start)
     export_network(embedder, path, input_shape=(3, options.height_px, options.width_px))
-    store_bytes(path) if eight_bits else store_half(path)
+    store_int8(path) if int8 else store_float16(path)
     model = onnx.load(path)
-    about = {**network_facts(options, weights, None), "dimensions": embedder.dimensions}
+    about = {**network_card(options, weights, None), "dimensions": embedder.dimensions}
     header = {"network": dataclasses.asdict(options), "about": about, "licence": weights.licence}
     onnx.helper.set_model_props(model, {key: json.dumps(value) for key, value in header.items()})
     with atomic_file(path) as scratch:
@@ -93,7 +93,7 @@ def write(options: NetworkOptions, source: Path, *, eight_bits: bool = False) ->
 def build_embedder(options: NetworkOptions, file: Path) -> tuple[Embedder, WeightsRecord]:
     encoder, record = load_encoder(options)
     embedder = Embedder(encoder, options, record)
-    return embedder, start_embedder(embedder, str(file), record)
+    return embedder, load_embedder(embedder, str(file), record)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Procedural worlds of two dates as textures, made on all cores, for training on many places.
 
-python bench/worlds.py --out DIR --count 12
+python -m bench.training.worlds --out DIR --count 12
 
 Seeds from 1000 are for training, from 2000 for measuring what was trained; seeds below 1000 are for tests,
 the demo and people.

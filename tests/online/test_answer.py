@@ -102,6 +102,6 @@ def test_the_line_of_a_verified_photo(sift: Detector) -> None:
     assert line["radius95_m"] < 10.0
     assert 0.98 < line["confidence"] <= 1.0
     assert line["inliers"] > 30
-    assert line["gsd_m"] == pytest.approx(CAMERA.gsd_m(true.altitude_m), rel=0.003)
+    assert line["gsd_m"] == pytest.approx(150.0 / 600.0, rel=0.003)
     assert line["aircraft"]["radius95_m"] > line["radius95_m"]
     assert line["hypotheses"] == []

@@ -350,7 +350,7 @@ sys.exit(code)
 """
 
 
-#: As if they were not installed: a library that expected_runs for another in passing finds nothing.
+#: As if they were not installed: a library that looks for another in passing finds nothing.
 BLOCK = """
 class NotInstalled:
     def find_spec(name, path=None, target=None):
@@ -457,18 +457,18 @@ def test_networks_are_chosen_by_how_many_pictures_they_will_see(
     from nadirfix.bundle import bundle as opened
     from nadirfix.bundle import layout as parts
 
-    asked: dict[str, int | None] = {}
+    runs_of: dict[str, int | None] = {}
 
     def load(files, *, expected_runs: int | None = None, **_more: object) -> None:
-        asked[files.float32.name] = expected_runs
+        runs_of[files.float32.name] = expected_runs
 
     monkeypatch.setattr(opened, "load_fastest", load)
     monkeypatch.setattr(opened, "remembered_backend", load)
     monkeypatch.setattr(Bundle, "matcher_name", "xfeat")
     for photos in (3, None):
         bundle = Bundle.load(tiny_bundle, photos=photos)
-        _ = bundle.altitude_network, bundle.place_network, bundle._matcher_network
-        expected_runs = [asked[name] for name in (parts.ALTITUDE, parts.PLACE, parts.MATCHER)]
+        _ = bundle.altitude_network, bundle.place_network, bundle.matcher_network
+        expected_runs = [runs_of[name] for name in (parts.ALTITUDE, parts.PLACE, parts.MATCHER)]
         if photos is None:
             assert expected_runs == [None, None, None], "nobody knows: the fastest in the long run"
         else:

@@ -34,7 +34,7 @@ def photo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def bundle(sift: Detector) -> SimpleNamespace:
     fields = {"texture": place(), "camera": CAMERA, "canonical": Canonical(CAMERA, 110.0)}
-    return SimpleNamespace(**fields, keypoint_detector=lambda options: sift)
+    return SimpleNamespace(**fields, matcher_name="sift", keypoint_detector=lambda options: sift)
 
 
 def fix_at(view: View, **more: object) -> Fix:

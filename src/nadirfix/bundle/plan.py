@@ -39,7 +39,7 @@ class Plan:
 
     @property
     def estimates_altitude(self) -> bool:
-        """Whether the altitude network may be needed."""
+        """Whether the altitude network is opened beforehand."""
         return self.cropped
 
     @property
@@ -61,7 +61,7 @@ class Plan:
 def answered_by(
     bundle: Bundle, options: LocateOptions = _USUAL, *, altitude_given: bool = False
 ) -> AnsweredBy:
-    """Who has the last word. Without an altitude there is no scale at which to ask map or frame."""
+    """Who has the last word. Without an altitude there is no scale at which to match or to vote."""
     if not (options.crop or altitude_given):
         return "retrieval"
     if options.verify and bundle.matcher_name is not None:

@@ -63,7 +63,7 @@ def locate(
 def _answer(
     evidence: Evidence, bundle: Bundle, plan: Plan, options: LocateOptions, watch: Stopwatch
 ) -> Answer:
-    """What the stage with the last word says."""
+    """The answer of the stage that decides."""
     if plan.verifies:
         return answer_by_verification(evidence, bundle, plan, options=options, watch=watch)
     if plan.votes:

@@ -30,7 +30,7 @@ __all__ = ["PhotoAltitude", "estimate_altitude", "find_altitude"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhotoAltitude:
-    """From how high, before the map is asked: given, estimated, or not known."""
+    """From how high, before verification: given, estimated, or not known."""
 
     altitude_m: float | None = None
     gsd_m: float | None = None
@@ -41,7 +41,7 @@ class PhotoAltitude:
 
     @property
     def sources(self) -> tuple[KnownAltitude, ...]:
-        """All that is believed of the altitude before the map is asked: from the picture and from others."""
+        """All that is believed of the altitude before verification: from the picture and from others."""
         return self.known if self.estimate is None else (estimated_altitude(self.estimate), *self.known)
 
 

@@ -90,7 +90,7 @@ def _fix(
     place = placement.place
     return Fix(
         photo=str(name) if isinstance(name, str | Path) else "",
-        status="fix" if placement.position else "no_fix",
+        status="fix" if placement.position is not None else "no_fix",
         position=placement.position,
         altitude=evidence.altitude.estimate,
         altitude_sources=evidence.altitude.sources,

@@ -106,4 +106,4 @@ def _size_warnings(pixels: NDArray[np.uint8], bundle: Bundle) -> tuple[str, ...]
     wide, high = max(n.width_px for n in networks), max(n.height_px for n in networks)
     if width_px >= wide and height_px >= high:
         return ()
-    return (f"the photo has {width_px} × {height_px} px, the networks look at {wide} × {high}: enlarged",)
+    return (f"the photo has {width_px} × {height_px} px, the networks take {wide} × {high}: enlarged",)

@@ -67,7 +67,7 @@ class LocateOptions:
         if not (counts_ok and 0 < self.outlier_share <= 1 and self.weight_epsilon > 0):
             raise InputError(
                 "options.invalid",
-                "these options cannot place a photo",
+                "no photo can be located with these options",
                 seen=f"{self}",
                 do="give cells from 0, retrieve from 1, outlier_share in (0, 1], epsilon above 0",
             )

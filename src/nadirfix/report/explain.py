@@ -77,7 +77,7 @@ class _Scene:
         self.best = fix if fix.position else next(iter(fix.hypotheses), None)
         self.view = _view_of(self.best)
         self.match: MatchResult | None = None
-        if self.view and fix.verified is not None:
+        if self.view and fix.verified is not None and bundle.matcher_name is not None:
             detector = bundle.keypoint_detector(options.verification.features)
             registration = Registration(
                 pixels, camera, texture=self.texture, detector=detector, options=options.verification.match

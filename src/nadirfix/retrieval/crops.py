@@ -42,7 +42,7 @@ class Scale:
 
 
 class ReferenceViews(Protocol):
-    """Where reference views look at."""
+    """Where reference views look from."""
 
     @property
     def east_m(self) -> Floats:

@@ -24,10 +24,10 @@ def hypotheses_of_middle(photo: PhotoCrops, scale: Scale, options: VoteOptions) 
 def hypotheses(photo: PhotoCrops, scales: Sequence[Scale], options: VoteOptions) -> list[Hypothesis]:
     """Views the photo may show, the likeliest first.
 
-    The likeliest scale votes first, with few crops. Where they do not agree, all crops do, at the scales at
-    which the photo's middle is most similar to anything on the map; and where those agree on another scale
-    than was tried, the photo votes once more at that. Where few could never agree enough (``consensus`` above
-    1), all vote at once.
+    The likeliest scale votes first, with few crops. Where those votes do not agree, all crops vote, at the
+    scales at which the photo's middle is most similar to anything on the map; and where they agree on
+    another scale than was tried, the photo votes once more at that. Where few could never agree enough
+    (``consensus`` above 1), all vote at once.
     """
 
     def voted(tried: Sequence[Scale], crops: int) -> list[Hypothesis]:

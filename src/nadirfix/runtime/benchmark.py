@@ -36,7 +36,7 @@ __all__ = [
 #: The least cosine similarity with single precision's outputs, at the 5th percentile; and how often the best
 #: score must be that of the same class, where outputs are scores.
 MIN_SIMILARITY, MIN_AGREEMENT = 0.98, 0.97
-#: The same where the answer is the best of all candidates: below, most photos would be embedded twice.
+#: The same where the retrieved candidates answer: below, most photos would be embedded twice.
 NEAR_LOSSLESS = 0.9995
 #: A backend that takes no longer than this many times the fastest is nearly as fast; then similarity decides.
 NEARLY = 1.25

@@ -1,0 +1,1 @@
+"""How well photos are placed, and what that depends on."""

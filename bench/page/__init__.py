@@ -1,0 +1,1 @@
+"""Writes the pages and tables that show results."""
