@@ -11,7 +11,8 @@ import argparse
 from bench.page.ablations import ablations, missing
 from bench.page.commands import COMMANDS
 from bench.page.failures import failures
-from bench.page.networks import card_figures, networks
+from bench.page.flights import flights
+from bench.page.networks import card_figures
 from bench.page.published import published
 from bench.page.retrieval import retrieval
 from bench.page.tables import ROOT, block, filled, sources, write_or_check
@@ -30,8 +31,8 @@ def main() -> None:
 
 
 def page() -> str:
-    parts = [HEAD, verified(), failures(), refused(), stages(), retrieval(), published()]
-    parts += [ablations(), networks(), END.format(missing=missing(), sources=sources(COMMANDS))]
+    parts = [HEAD, verified(), failures(), refused(), flights(), stages(), retrieval(), published()]
+    parts += [ablations(), END.format(missing=missing(), sources=sources(COMMANDS))]
     return "\n\n".join(filled(part) for part in parts) + "\n"
 
 
@@ -55,12 +56,11 @@ reference's position. *WCE*, the weighted coordinate: answered with the mean of 
 weighted by similarity, as published. *Votes*: crops all over the frame vote for one position. *Three cells*:
 only the likeliest three of the map's cells of 100 m are searched. *Best class*, *all classes*: the altitude
 is the middle of the likeliest class, or the mean of all by probability. *95 % radius*: should hold 95 of 100
-true positions. Rows of the README's demo other than "verified" are single crops answered by WCE; "without
-altitude" describes the whole photo instead of a crop at the map's scale."""
+true positions."""
 
 END = """## Not measured
 
-{missing} The whole chain on the desert and the campus; real flights.
+{missing} The whole chain on the desert and the campus.
 
 ## Where the figures come from
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bench.page.flights import FLIGHTS, RENDERED
+
 PLACES = ("mine", "town")
 COMMANDS = {
     "verify_mine": "--bundle mine.nadir --manifest … --name mine",
@@ -10,6 +12,7 @@ COMMANDS = {
     "verify_mine_foreign": "--bundle mine.nadir --manifest town … --foreign",
     "refuse_world": "",
     "refuse_mine": "--bundle mine.nadir --photos-from mine_2020-06.tif --name mine",
+    **{f"real_flights_{name}": "--map MAP --truth TRUTH --name NAME …" for name in (*FLIGHTS, *RENDERED)},
     "stages_mine_dev": "--bundle mine.nadir --manifest … --name mine_dev",
     **{f"land_cover_{place}": "--data DIR --place PLACE" for place in PLACES},
     "dates": "--data DIR",

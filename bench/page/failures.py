@@ -23,7 +23,7 @@ def failures() -> str:
     forest = sum(line["cover"] == "forest" for line in lines_of("land_cover_town"))
     return f"""### Where it fails
 
-Answers of the whole chain by altitude and land cover, and beside them the steps before the map is asked:
+Answers of the whole chain by altitude and land cover, and beside them the steps before verification:
 "trained" is the method as published, "shipped" the recipe that trains nothing (best class, all cells, single
 crop). A view counts as forest where more than half of the ground in the frame is green and rough on the
 *map*, by a rule fixed before anything was measured, which does not separate the ground of the town ({forest}

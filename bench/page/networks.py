@@ -1,8 +1,8 @@
-"""The accuracy page and the model card on networks for maps nobody trained on."""
+"""The model card on networks for maps nobody trained on."""
 
 from __future__ import annotations
 
-from bench.page.tables import Result, link, pair, printed, result, table
+from bench.page.tables import Result, filled, link, pair, printed, result, table
 
 WHITENINGS = ("plain", "centred", "whitened_0.5", "whitened_1.0")
 #: Altitude networks, and what they are measured on without having seen it.
@@ -13,17 +13,16 @@ LEFT_OUT = {
 }
 
 
-def networks() -> str:
+def _places() -> str:
     heads = ["photos within 10 % of the scale", "references", "plain", "centred", "half whitened", "whitened"]
-    return f"""## Networks for maps nobody trained on
-
-Places: R@1 / R@5 in per cent among all references, 500 rendered views each of a seed of our own, other date.
-Networks learned by contrast; those for altitudes are in the [model card](model-card.md). What is learned
-elsewhere helps on the town and hurts on the mine, unless weights go only part of the way from ImageNet's to
-the learned ones ([ADR 39](adr/0039-half-of-what-was-learned.md)). Half way to what was learned on worlds
-alone is no worse, and ships ([ADR 41](adr/0041-the-place-network-that-learned-on-worlds.md)). Other figures
-were measured before networks were written to their files, which then lacked one channel of 64; of the
-one without the town, which was cut off, there is what it printed: {link("many_places_place_notown", "log")}.
+    return f"""Places: R@1 / R@5 in per cent among all references, 500 rendered views each of a seed of our
+own, other date. Networks learned by contrast. What is learned elsewhere helps on the town and hurts on
+the mine, unless weights go only part of the way from ImageNet's to the learned ones ([ADR
+39](adr/0039-half-of-what-was-learned.md)). Half way to what was learned on worlds alone is no
+worse, and ships ([ADR 41](adr/0041-the-place-network-that-learned-on-worlds.md)). Other figures
+were measured before networks were written to their files, which then lacked one channel of 64; of
+the one without the town, which was cut off, there is what it printed:
+{link("many_places_place_notown", "log")}.
 
 {table(heads, _place_rows())}"""
 
@@ -55,7 +54,7 @@ def _part(share: str) -> str:
 
 
 def card_figures() -> str:
-    """The model card's table of altitude networks."""
+    """The model card's tables: altitude networks, and place networks."""
     heads = ["altitude network", "ground it never saw", "best class", "all classes"]
     rows: list[list[object]] = []
     for name, places in LEFT_OUT.items():
@@ -64,4 +63,4 @@ def card_figures() -> str:
             own, fitted = run["own"], run["fitted_1"]
             rows.append([f"`{name}`", place, f"{fitted['hard_m']:.1f} m", f"{fitted['soft_m']:.1f} m",
                          f"{own['hard_m']:.0f} m"])  # fmt: skip
-    return table([*heads, "with classes of its own"], rows)
+    return f"{table([*heads, 'with classes of its own'], rows)}\n\n{filled(_places())}"

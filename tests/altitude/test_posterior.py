@@ -9,7 +9,9 @@ import pytest
 
 from nadirfix.altitude.bins import AltitudeBins
 from nadirfix.altitude.posterior import likely_altitudes, soft_altitude_m
+from nadirfix.altitude.sweep import SweptSimilarities, sweep_posterior
 from nadirfix.options.recipe import BinOptions
+from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.voting import VoteOptions
 from nadirfix.types import AltitudeEstimate, KnownAltitude
 
@@ -132,3 +134,15 @@ def test_bins_that_widen_much_reach_down_to_the_ground_and_no_farther() -> None:
     scores = np.zeros(len(bins.centers_m))
     found = likely_altitudes(bins.estimate(scores), (), VoteOptions())
     assert all(np.isfinite(level.altitude_m) and level.altitude_m > 0 for level in found)
+
+
+def test_where_the_spectrum_has_no_class_a_sweep_is_not_outvoted() -> None:
+    """A photo from 70 m: the spectrum says 600 m and is sure of it, the map says 70 m and is less so."""
+    similarity = np.array([0.4, 0.37, 0.3, 0.3])
+    sweep = sweep_posterior(
+        SweptSimilarities(np.array([70.0, 92.0, 122.0, 600.0]), similarity), SweepOptions()
+    )
+    sure = estimate(m625=1.0)
+    assert altitudes(likely_altitudes(sure, [], OPTIONS))[0] > 550
+    assert altitudes(likely_altitudes(sure, [], OPTIONS, sweep=sweep, beyond_classes=1.0))[0] < 90
+    assert altitudes(likely_altitudes(None, [], OPTIONS, sweep=sweep))[0] < 90

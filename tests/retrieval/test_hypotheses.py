@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nadirfix.altitude.sweep import SweptSimilarities, geometric_series, sweep_posterior
 from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.crop import Canonical, canonical_crop, scaled_photo
 from nadirfix.options.recipe import RECIPES, NetworkOptions
+from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.voting import VoteOptions
 from nadirfix.retrieval.crops import PhotoCrops, ReferenceSearch, Scale
 from nadirfix.retrieval.hypotheses import hypotheses, hypotheses_of_middle
@@ -225,3 +227,29 @@ def test_the_frame_votes_at_the_altitudes_its_middle_speaks_for(search: Referenc
     assert batches[0] == 9 and len(batches) == 2 and batches[1] <= 2 * options.crops
     best = found[0].view
     assert best.center.distance_m(truth.center) < 20 and best.altitude_m == pytest.approx(260.0, rel=0.12)
+
+
+def test_a_sweep_finds_the_scale_and_votes_nearby_use_its_crops(search: ReferenceSearch) -> None:
+    counts: list[int] = []
+
+    def counted(crops: np.ndarray) -> np.ndarray:
+        counts.append(len(crops))
+        return described(crops)
+
+    truth = View(Point(*GROUND.center, 32633), 300.0, 60.0)
+    crops, options = (
+        PhotoCrops(photo(truth), CAMERA, replace(search, describe=counted)),
+        SweepOptions(bias=0.0),
+    )
+    altitude_m = geometric_series(125.0, 700.0, options.ratio)
+    gsd_m = np.array([CAMERA.gsd_m(one_m) for one_m in altitude_m])
+    similarity = crops.sweep(gsd_m, options, count=8)
+    assert counts == [len(altitude_m)]
+    posterior = sweep_posterior(SweptSimilarities(altitude_m, similarity), options)
+    assert posterior.altitude_m == pytest.approx(300, rel=0.12)
+
+    votes = crops.votes([Scale(1.1 * gsd_m[3], 1.0)], VoteOptions(retrieve=8), crops=1)
+    assert counts == [len(altitude_m)], "a crop a tenth off in scale is as good"
+    assert votes.gsd_m == pytest.approx(np.full(8, 1.1 * gsd_m[3])), "but they vote for the scale tried"
+    crops.votes([Scale(0.5 * gsd_m[0], 1.0)], VoteOptions(retrieve=8), crops=1)
+    assert counts == [len(altitude_m), 1], "and one far off is not"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.altitude.sweep import AltitudePosterior
 from nadirfix.options.voting import VoteOptions
 from nadirfix.types import AltitudeEstimate, KnownAltitude
 
@@ -35,16 +36,29 @@ class Level:
 
 
 def likely_altitudes(
-    estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude], options: VoteOptions
+    estimate: AltitudeEstimate | None,
+    known: Sequence[KnownAltitude],
+    options: VoteOptions,
+    *,
+    sweep: AltitudePosterior | None = None,
+    beyond_classes: float = 0.0,
 ) -> list[Level]:
-    """The altitudes a photo may have been taken from, the likeliest first."""
+    """The altitudes a photo may have been taken from, the likeliest first.
+
+    For a photo from beyond its classes the spectrum names any of them, and is sure of it: ``beyond_classes``
+    is the least probability it gives such altitudes, as a share of its peak.
+    """
     exact = [k for k in known if k.by_hand and k.sigma_m <= _HALF_WIDTH * k.altitude_m / 3]
     if exact:
         return [Level(min(exact, key=lambda k: k.sigma_m).altitude_m, 1.0)]
-    steps = _steps(estimate, known)
+    steps = _steps(estimate, known, sweep)
     probability = np.ones(len(steps)) if estimate is None else _from_classes(steps, estimate, options.doubt)
+    if estimate is not None:
+        probability = _at_least_beyond(probability, steps, estimate, beyond_classes)
     for source in known:
         probability = probability * _from_prior(steps, source, options.doubt)
+    if sweep is not None:
+        probability = probability * sweep.density_at(steps)
     return _levels(steps, probability / probability.sum(), options)
 
 
@@ -60,18 +74,34 @@ def estimated_altitude(estimate: AltitudeEstimate) -> KnownAltitude:
     return KnownAltitude(mean_m, math.sqrt(spread_m2), "picture")
 
 
-def _steps(estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude]) -> Floats:
+def _steps(
+    estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude], sweep: AltitudePosterior | None
+) -> Floats:
     """Logarithms of the altitudes that come into question."""
     bounds_m = [a for k in known for a in (max(k.altitude_m - 3 * k.sigma_m, 0.1 * k.altitude_m),
                                         k.altitude_m + 3 * k.sigma_m)]  # fmt: skip
     if estimate is not None:
-        centers = estimate.centers_m
-        first, last = (np.diff(centers)[[0, -1]] / 2) if len(centers) > 1 else (0.0, 0.0)
-        bounds_m += [max(float(centers[0] - first), 0.1 * float(centers[0])), float(centers[-1] + last)]
+        bounds_m += _class_bounds_m(estimate)
+    if sweep is not None:
+        bounds_m += np.exp(sweep.log_altitude[[0, -1]]).tolist()
     if not bounds_m:
         raise ValueError("nothing is known of the altitude")
     low, high = np.log(min(bounds_m)), np.log(max(bounds_m))
     return np.linspace(low, high, max(2, round((high - low) / _STEP)))
+
+
+def _class_bounds_m(estimate: AltitudeEstimate) -> list[float]:
+    """The lowest and the highest altitude that belong to a class."""
+    centers = estimate.centers_m
+    first, last = (np.diff(centers)[[0, -1]] / 2) if len(centers) > 1 else (0.0, 0.0)
+    return [max(float(centers[0] - first), 0.1 * float(centers[0])), float(centers[-1] + last)]
+
+
+def _at_least_beyond(probability: Floats, steps: Floats, estimate: AltitudeEstimate, share: float) -> Floats:
+    """The probability, and at least a share of its peak beyond the first and the last class."""
+    low_m, high_m = _class_bounds_m(estimate)
+    inside = (np.exp(steps) >= low_m) & (np.exp(steps) <= high_m)
+    return np.where(inside, probability, np.maximum(probability, share * probability.max()))
 
 
 def _from_classes(steps: Floats, estimate: AltitudeEstimate, doubt: float) -> Floats:

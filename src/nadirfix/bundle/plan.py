@@ -26,6 +26,7 @@ class Plan:
     cropped: bool  # to the references' scale; False: the whole photo, as if its altitude were not known
     cells: int  # how many of the likeliest are searched; 0: all
     answered_by: AnsweredBy
+    sweeps: bool = False  # over altitudes, to let the map say how high
 
     @classmethod
     def of(cls, bundle: Bundle, options: LocateOptions = _USUAL, *, altitude_given: bool = False) -> Plan:
@@ -35,6 +36,7 @@ class Plan:
             cropped=options.crop,
             cells=_cells(bundle, options),
             answered_by=answered_by(bundle, options, altitude_given=altitude_given),
+            sweeps=options.crop and options.sweep is not None and bundle.described,
         )
 
     @property
@@ -51,6 +53,11 @@ class Plan:
     def votes(self) -> bool:
         """Whether the whole frame proposes views: to answer, or to be verified."""
         return self.answered_by != "retrieval"
+
+    @property
+    def sweeps_first(self) -> bool:
+        """Whether the sweep comes before retrieval; where the map verifies, only if the first stage fails."""
+        return self.sweeps and not self.altitude_given and self.answered_by == "voting"
 
     @property
     def ties_matter(self) -> bool:

@@ -1,4 +1,4 @@
-"""From how high a photo was taken: given, estimated from the picture, weighed with its tags."""
+"""From how high a photo was taken: given, estimated from the picture or the map, weighed with its tags."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from nadirfix.altitude.posterior import estimated_altitude, likely_altitudes
 from nadirfix.altitude.prior import is_altitude, is_deviation
+from nadirfix.altitude.sweep import AltitudePosterior, SweptSimilarities, geometric_series, sweep_posterior
 from nadirfix.arrays import channels_first
+from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.black_borders import fill_black_borders
 from nadirfix.image.crop import network_frame, photo_gsd_m
@@ -18,14 +20,15 @@ from nadirfix.image.spectrum import log_spectrum
 from nadirfix.online.photo import DecodedPhoto
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.recipe import NetworkOptions
-from nadirfix.options.voting import VoteOptions
+from nadirfix.options.sweep import SweepOptions
+from nadirfix.retrieval.crops import PhotoCrops
 from nadirfix.types import AltitudeEstimate, KnownAltitude
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
     from nadirfix.bundle.plan import Plan
 
-__all__ = ["PhotoAltitude", "estimate_altitude", "find_altitude"]
+__all__ = ["PhotoAltitude", "estimate_altitude", "find_altitude", "sweep_altitudes"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,32 +41,83 @@ class PhotoAltitude:
     warnings: tuple[str, ...] = ()
     sigma_m: float | None = None  # of an altitude that was given
     known: tuple[KnownAltitude, ...] = ()  # from the pilot, or from tags
+    sweep: AltitudePosterior | None = None  # from the map
+
+    @property
+    def is_given(self) -> bool:
+        """Whether neither picture nor map were asked."""
+        return self.estimate is None and self.sweep is None
 
     @property
     def sources(self) -> tuple[KnownAltitude, ...]:
         """All that is believed of the altitude before verification: from the picture and from others."""
-        return self.known if self.estimate is None else (estimated_altitude(self.estimate), *self.known)
+        picture = () if self.estimate is None else (estimated_altitude(self.estimate),)
+        swept = () if self.sweep is None else (_swept_altitude(self.sweep),)
+        return (*picture, *swept, *self.known)
 
 
 def find_altitude(
-    photo: DecodedPhoto, given: PhotoAltitude, bundle: Bundle, options: LocateOptions, plan: Plan
+    photo: DecodedPhoto,
+    given: PhotoAltitude,
+    bundle: Bundle,
+    options: LocateOptions,
+    plan: Plan,
+    *,
+    crops: PhotoCrops | None = None,
 ) -> PhotoAltitude:
-    """The altitude that was given, or what the picture and the photo's tags say of it."""
+    """The altitude that was given, or what the picture, the photo's tags and the map say of it.
+
+    Where the map verifies hypotheses it is not swept here: that costs more than verifying the first of them,
+    and is done for those photos only that these do not locate.
+    """
     _check_altitude(given)
     if given.altitude_m is not None:
         known = KnownAltitude(given.altitude_m, given.sigma_m or 0.0)
         return replace(given, gsd_m=photo.camera.gsd_m(given.altitude_m), known=(known,))
     if not plan.estimates_altitude:
         return PhotoAltitude()
-    return _with_tags(estimate_altitude(photo, bundle), photo, options.votes)
+    if not (plan.sweeps_first and crops and options.sweep):
+        return _weighed(estimate_altitude(photo, bundle), photo, options)
+    sweep = sweep_altitudes(crops, bundle, options.sweep, nearest=options.votes.retrieve)
+    sure = sweep.certainty >= options.sweep.sure
+    estimated = PhotoAltitude() if sure else estimate_altitude(photo, bundle)
+    return _weighed(replace(estimated, sweep=sweep), photo, options)
 
 
-def _with_tags(estimated: PhotoAltitude, photo: DecodedPhoto, votes: VoteOptions) -> PhotoAltitude:
-    """The picture's estimate weighed with that of the tags, each by its deviation."""
-    if not photo.tagged:
+def _weighed(estimated: PhotoAltitude, photo: DecodedPhoto, options: LocateOptions) -> PhotoAltitude:
+    """The estimates of picture and map weighed with those of the tags, each by its deviation."""
+    if not photo.tagged and estimated.sweep is None:
         return estimated
-    altitude_m = likely_altitudes(estimated.estimate, photo.tagged, votes)[0].altitude_m
-    return PhotoAltitude(altitude_m, photo.camera.gsd_m(altitude_m), estimated.estimate, known=photo.tagged)
+    beyond = options.sweep.beyond_classes if options.sweep and estimated.sweep else 0.0
+    likely = likely_altitudes(
+        estimated.estimate, photo.tagged, options.votes, sweep=estimated.sweep, beyond_classes=beyond
+    )
+    altitude_m = likely[0].altitude_m
+    gsd_m = photo.camera.gsd_m(altitude_m)
+    return PhotoAltitude(altitude_m, gsd_m, estimated.estimate, known=photo.tagged, sweep=estimated.sweep)
+
+
+def sweep_altitudes(
+    crops: PhotoCrops, bundle: Bundle, options: SweepOptions, *, nearest: int
+) -> AltitudePosterior:
+    """The altitude by the map: from the lowest at which the frame covers a reference, up."""
+    lowest_m, highest_m = _swept_range_m(crops.camera, bundle, options)
+    altitude_m = geometric_series(lowest_m, max(highest_m, lowest_m), options.ratio)
+    gsd_m = np.array([crops.camera.gsd_m(one_m) for one_m in altitude_m])
+    similarity = crops.sweep(gsd_m, options, count=nearest)
+    return sweep_posterior(SweptSimilarities(altitude_m, similarity), options)
+
+
+def _swept_range_m(camera: Camera, bundle: Bundle, options: SweepOptions) -> tuple[float, float]:
+    """The altitude at which the frame just covers a reference, and the highest that is tried."""
+    wide_m, high_m = bundle.canonical.footprint_m
+    covered_m = max(wide_m * camera.fx_px / camera.width_px, high_m * camera.fy_px / camera.height_px)
+    gsd_m = photo_gsd_m(options.highest_m, nominal=bundle.camera, photo=camera)
+    return covered_m, camera.altitude_m(gsd_m)
+
+
+def _swept_altitude(sweep: AltitudePosterior) -> KnownAltitude:
+    return KnownAltitude(sweep.altitude_m, sweep.sigma * sweep.altitude_m, "map")
 
 
 def estimate_altitude(photo: DecodedPhoto, bundle: Bundle) -> PhotoAltitude:

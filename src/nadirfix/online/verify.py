@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nadirfix.altitude.posterior import likely_altitudes
-from nadirfix.online.altitude import PhotoAltitude, estimate_altitude
+from nadirfix.altitude.sweep import AltitudePosterior
+from nadirfix.online.altitude import PhotoAltitude, estimate_altitude, sweep_altitudes
 from nadirfix.online.answer import Answer, Evidence, refused, verified, voted
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.verify import VerifyOptions
@@ -34,7 +35,7 @@ def answer_by_votes(
     evidence: Evidence, bundle: Bundle, plan: Plan, *, options: LocateOptions, watch: Stopwatch
 ) -> Answer:
     """The view most crops of the frame vote for."""
-    best = _PhotoHypotheses(evidence, bundle, plan, watch).from_votes(options.votes)[0]
+    best = _PhotoHypotheses(evidence, bundle, plan, options, watch).from_votes(options.votes)[0]
     return Answer(voted(evidence, best), warnings=evidence.warnings)
 
 
@@ -51,7 +52,7 @@ def answer_by_verification(
         options=verification.match,
         watch=watch,
     )
-    source = _PhotoHypotheses(evidence, bundle, plan, watch)
+    source = _PhotoHypotheses(evidence, bundle, plan, options, watch)
     stages = hypothesis_stages(source, options.votes, verification.search)
     result = verify_hypotheses(stages, registration, verification)
     return answer_of(evidence, result, verification)
@@ -78,7 +79,7 @@ def answer_of(evidence: Evidence, result: VerificationResult, options: VerifyOpt
 def _contradiction(found_m: float, altitude: PhotoAltitude) -> tuple[str, ...]:
     """A given altitude that the map contradicts; an estimate is simply replaced."""
     given_m = altitude.altitude_m
-    if altitude.estimate is not None or given_m is None:
+    if not altitude.is_given or given_m is None:
         return ()
     if abs(found_m - given_m) <= max(3 * (altitude.sigma_m or 0.0), _FAR_OFF * given_m):
         return ()
@@ -88,13 +89,17 @@ def _contradiction(found_m: float, altitude: PhotoAltitude) -> tuple[str, ...]:
 class _PhotoHypotheses:
     """Views a photo may show: from its middle, which costs nothing more, and from all of its frame."""
 
-    def __init__(self, evidence: Evidence, bundle: Bundle, plan: Plan, watch: Stopwatch) -> None:
+    def __init__(
+        self, evidence: Evidence, bundle: Bundle, plan: Plan, options: LocateOptions, watch: Stopwatch
+    ) -> None:
         self._photo, self._altitude, self._found = evidence.photo, evidence.altitude, evidence.found
-        self._bundle, self._plan, self._watch = bundle, plan, watch
+        self._bundle, self._plan, self._options, self._watch = bundle, plan, options, watch
+        self._known_crops = evidence.crops
 
     @cached_property
     def _crops(self) -> PhotoCrops:
-        crops = PhotoCrops(self._photo.pixels, self._photo.camera, self._bundle.reference_search)
+        photo = self._photo
+        crops = self._known_crops or PhotoCrops(photo.pixels, photo.camera, self._bundle.reference_search)
         if self._plan.cropped and self._altitude.gsd_m is not None:
             crops.cache_middle(self._altitude.gsd_m, self._bundle.describe(self._found.embedding))
         return crops
@@ -108,14 +113,26 @@ class _PhotoHypotheses:
 
     def from_votes(self, options: VoteOptions) -> list[Hypothesis]:
         """From the whole frame, at every altitude in question."""
+        scales = self._scales(options)
         with self._watch.stage("votes"):
-            return hypotheses(self._crops, self._scales(options), options)
+            return hypotheses(self._crops, scales, options)
+
+    @cached_property
+    def _sweep(self) -> AltitudePosterior | None:
+        """The altitude by the map; None where an exact one was given, or no sweep is wanted."""
+        sweep, altitude = self._options.sweep, self._altitude
+        exact = altitude.is_given and altitude.known and not altitude.sigma_m
+        if altitude.sweep is not None or sweep is None or exact or not self._plan.sweeps:
+            return altitude.sweep
+        with self._watch.stage("sweep"):
+            return sweep_altitudes(self._crops, self._bundle, sweep, nearest=self._options.votes.retrieve)
 
     def _scales(self, options: VoteOptions) -> list[Scale]:
-        altitude, camera = self._altitude, self._photo.camera
-        unsure = altitude.estimate is None and (altitude.sigma_m or not altitude.known)
+        altitude, camera, sweep = self._altitude, self._photo.camera, self._sweep
+        unsure = altitude.is_given and (altitude.sigma_m or not altitude.known)
         estimate = estimate_altitude(self._photo, self._bundle).estimate if unsure else altitude.estimate
-        levels = likely_altitudes(estimate, altitude.known, options)
+        beyond = self._options.sweep.beyond_classes if self._options.sweep and sweep else 0.0
+        levels = likely_altitudes(estimate, altitude.known, options, sweep=sweep, beyond_classes=beyond)
         return [Scale(camera.gsd_m(self._as_cut(level.altitude_m, options)), level.share) for level in levels]
 
     def _as_cut(self, altitude_m: float, options: VoteOptions) -> float:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from nadirfix.errors import InputError
+from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.verify import VerifyOptions
 from nadirfix.options.voting import VoteOptions
 
@@ -54,6 +55,7 @@ class LocateOptions:
     outlier_share: float = 0.4
     whole_frame: bool | None = None  # votes for the answer; None: where nothing was trained
     votes: VoteOptions = field(default_factory=VoteOptions)  # how the whole frame votes
+    sweep: SweepOptions | None = field(default_factory=SweepOptions)  # None: no sweep over altitudes
     keep_on_line: bool = True  # candidates on the boundary between inliers and outliers: kept, as published
     weight_epsilon: float = 1e-8
     tags: TagOptions = field(default_factory=TagOptions)  # what they say of the altitude is weighed in

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nadirfix.camera import Camera
 from nadirfix.image.crop import Canonical, Picture, Pixels, ScaledPhoto, canonical_crop, scaled_photo
 from nadirfix.options.recipe import Enlarge
+from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.voting import VoteOptions
 from nadirfix.retrieval.voting import Votes, vote_weights
 
@@ -29,6 +30,8 @@ Ints = NDArray[np.int64]
 _CropKey = tuple[float, float, float]
 #: Crops cut before they are described: so many are in memory, however many altitudes are tried.
 _AT_ONCE = 48
+#: In the place of a crop that has been described already.
+_DESCRIBED = np.empty(0, np.float32)
 #: References whose similarity speaks for a scale: neighbours of one place, mostly.
 _FEW = 5
 
@@ -91,6 +94,21 @@ class PhotoCrops:
         self._described: dict[_CropKey, Singles] = {}
         self._neighbours: dict[tuple[_CropKey, int], _Neighbours] = {}
         self._scaled: tuple[float, ScaledPhoto] | None = None
+        self._swept: list[_CropKey] = []
+        self._reuse = 0.0
+
+    def sweep(self, gsd_m: Floats, options: SweepOptions, *, count: int) -> Floats:
+        """The similarity of the photo's middle to its nearest references, at each of these scales.
+
+        Votes of the middle at scales nearby use the same crops from now on, and as many references.
+        """
+        cut = [self._cut_middle(gsd) for gsd in gsd_m.tolist()]
+        new = {key: crop for one in cut for key, crop in one.items() if key not in self._described}
+        self._describe(new)
+        self._swept, self._reuse = [key for one in cut for key in one], options.reuse
+        self._look_up(self._swept, count)
+        nearest = [self._neighbours[key, count].cosines[: options.nearest].mean() for key in self._swept]
+        return np.asarray(nearest, np.float64)
 
     def cache_middle(self, gsd_m: float, descriptor: Singles) -> None:
         """The middle of the photo at this scale has been described already."""
@@ -103,7 +121,7 @@ class PhotoCrops:
     def similarity_of_middle(self, scales: Sequence[Scale], options: VoteOptions) -> Floats:
         """The mean cosine similarity of the photo's middle to its few nearest references, at each scale."""
         self.votes(scales, options, crops=1)
-        keys = [_crop_key(scale.gsd_m, np.zeros(2)) for scale in scales]
+        keys = [self._swept_near(scale.gsd_m) or _crop_key(scale.gsd_m, np.zeros(2)) for scale in scales]
         similarity = np.stack([self._neighbours[key, options.retrieve].cosines[:_FEW] for key in keys])
         return np.asarray(similarity.mean(axis=1), np.float64)
 
@@ -123,7 +141,8 @@ class PhotoCrops:
     def _cut(self, scale: Scale, per_side: int) -> dict[_CropKey, Picture]:
         """Crops at one scale, by where they lie."""
         if per_side == 1:
-            return self._cut_middle(scale.gsd_m)
+            near = self._swept_near(scale.gsd_m)
+            return {near: _DESCRIBED} if near else self._cut_middle(scale.gsd_m)
         scaled = self._scaled_photo(scale.gsd_m)
         crops, middles = scaled.crops(per_side)
         # Crops are cut between whole pixels: the middle one may lie half of one off, and is the middle.
@@ -131,11 +150,17 @@ class PhotoCrops:
         keys = [_crop_key(scale.gsd_m, middle) for middle in np.where(off_middle, middles, 0.0)]
         return dict(zip(keys, crops, strict=True))
 
+    def _swept_near(self, gsd_m: float) -> _CropKey | None:
+        """The middle at the nearest scale that was swept, where that is as good as this one."""
+        nearest = min(self._swept, key=lambda key: abs(math.log(key[0] / gsd_m)), default=None)
+        near = nearest is not None and abs(math.log(nearest[0] / gsd_m)) <= self._reuse
+        return nearest if near else None
+
     def _cut_middle(self, gsd_m: float) -> dict[_CropKey, Picture]:
         """The middle alone: the rest of the photo need not be resampled for it."""
         key = _crop_key(gsd_m, np.zeros(2))
         if key in self._described:
-            return {key: np.empty(0, np.float32)}
+            return {key: _DESCRIBED}
         width_px, height_px = self.search.crop_px
         crop = canonical_crop(
             self._pixels, self.camera, gsd_m, self.search.canonical,
