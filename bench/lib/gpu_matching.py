@@ -19,7 +19,7 @@ from nadirfix.geo.views import Views
 from nadirfix.options.verify import VerifyOptions
 from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.types import View
-from nadirfix.verify.features import Features
+from nadirfix.verify.features import XFEAT_THRESHOLD, Features
 from nadirfix.verify.registration import (
     FIRST_WIDTH_PX,
     MAP_SAMPLING,
@@ -152,7 +152,7 @@ def points(network: torch.nn.Module, grey: Tensor, options: Any) -> Points:
     padded = functional.pad(grey, (0, -columns % _STEP_PX, 0, -rows % _STEP_PX), mode="replicate")
     output = network(padded).float()
     chance = functional.pixel_shuffle(output[:, _DESCRIPTION:-1], _CELL)
-    peak = (chance >= functional.max_pool2d(chance, 5, 1, 2)) & (chance > options.features.xfeat_threshold)
+    peak = (chance >= functional.max_pool2d(chance, 5, 1, 2)) & (chance > XFEAT_THRESHOLD)
     inside = torch.zeros_like(peak)
     inside[..., _MARGIN_PX : rows - _MARGIN_PX, _MARGIN_PX : columns - _MARGIN_PX] = True
     height, width = chance.shape[-2:]

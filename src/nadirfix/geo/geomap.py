@@ -45,7 +45,7 @@ class GeoMap:
         if not names:
             raise MapError("map.missing", "no map was named", seen="nothing", do="name a raster file")
         options = options or RenderOptions()
-        return cls([Raster(str(name), options=options) for name in names], options=options)
+        return cls([Raster(str(name)) for name in names], options=options)
 
     def __enter__(self) -> GeoMap:
         return self

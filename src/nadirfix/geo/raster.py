@@ -22,7 +22,6 @@ from nadirfix.geo.colour import Bytes, rgb_converter
 from nadirfix.geo.crs import plane_crs, transform
 from nadirfix.geo.pyramid import REACH_PX, halve_times
 from nadirfix.geo.render import Window
-from nadirfix.options.map import RenderOptions
 
 __all__ = ["Raster"]
 
@@ -30,13 +29,15 @@ Floats = NDArray[np.float64]
 
 #: Pixels read from a file at a time.
 _STRIP_PIXELS = 8_000_000
+#: Memory of GDAL for blocks it has read.
+_GDAL_CACHE_MB = 64
 
 
 class Raster:
     """A georeferenced picture on disk, read by windows; safe to use from several threads."""
 
-    def __init__(self, path: str, *, options: RenderOptions) -> None:
-        self.path, self._options = path, options
+    def __init__(self, path: str) -> None:
+        self.path = path
         self._local, self._opened, self._lock = threading.local(), list[Any](), threading.Lock()
         with self._reading():
             dataset = self._dataset(0)
@@ -182,7 +183,7 @@ class Raster:
         from rasterio.errors import RasterioError
 
         try:
-            with rasterio.Env(GDAL_CACHEMAX=self._options.gdal_cache_mb, GDAL_NUM_THREADS=1):
+            with rasterio.Env(GDAL_CACHEMAX=_GDAL_CACHE_MB, GDAL_NUM_THREADS=1):
                 yield
         except RasterioError as error:
             raise _unreadable(self.path, str(error.__cause__ or error)) from error

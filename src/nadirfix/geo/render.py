@@ -38,6 +38,8 @@ Layer = NDArray[np.integer | np.floating]
 
 #: Sub-samples of one band of rows held in memory at a time.
 _BAND_SAMPLES = 3_000_000
+#: Gaussian that gathers samples, in output pixels: 0.35 is left at Nyquist.
+_KERNEL_SIGMA_PX = 0.46
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +95,7 @@ def pyramid_level(ratio: float, level_count: int, options: RenderOptions) -> int
 def downsampling_kernel(options: RenderOptions) -> NDArray[np.float32]:
     """The Gaussian that averages sub-samples into a pixel, centred on the pixel's middle."""
     reach = options.supersample
-    spread = options.kernel_sigma_px * options.supersample
+    spread = _KERNEL_SIGMA_PX * options.supersample
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / spread) ** 2)
     return np.asarray(weights / weights.sum(), dtype=np.float32)
 

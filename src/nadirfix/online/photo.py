@@ -27,6 +27,8 @@ __all__ = ["DecodedPhoto", "read_photo"]
 #: A photo this many times as fine as the altitude network's input has the same spectrum whole or halved; at
 #: half of that the finest detail is 3 % weaker and one photo in twenty changes its altitude class.
 _FINE_ENOUGH = 8
+#: Below this there is nothing to see.
+_MIN_SIDE_PX = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +55,7 @@ def read_photo(
     A large photo is decoded no finer than any stage needs it, from the altitude given or any other.
     """
     tags = read_tags(photo)
-    _check_size(tags.width_px, tags.height_px, options)
+    _check_size(tags.width_px, tags.height_px)
     chosen = choose_camera(tags, explicit=given, nominal=bundle.camera)
     camera = chosen.camera
     size_px = (camera.width_px, camera.height_px)
@@ -90,12 +92,12 @@ def _reduced(camera: Camera, by: int) -> Camera:
     return camera.resized(camera.width_px // by, camera.height_px // by) if by > 1 else camera
 
 
-def _check_size(width_px: int, height_px: int, options: LocateOptions) -> None:
-    if min(height_px, width_px) < options.min_side_px:
+def _check_size(width_px: int, height_px: int) -> None:
+    if min(height_px, width_px) < _MIN_SIDE_PX:
         raise InputError(
             "photo.too_small",
             "the photo has too few pixels",
-            seen=f"{width_px} × {height_px} px, at least {options.min_side_px} each way are needed",
+            seen=f"{width_px} × {height_px} px, at least {_MIN_SIDE_PX} each way are needed",
             do="give the original photo, not a thumbnail",
         )
 

@@ -62,7 +62,6 @@ class LocateOptions:
     verify: bool = True  # hypotheses are verified against the map, where the bundle carries a matcher
     verification: VerifyOptions = field(default_factory=VerifyOptions)
     max_pixels: int = 200_000_000
-    min_side_px: int = 32  # below this there is nothing to see
 
     def __post_init__(self) -> None:
         counts_ok = (self.cells is None or self.cells >= 0) and self.retrieve >= 1

@@ -12,9 +12,7 @@ class RenderOptions:
     """How a map is resampled into a picture."""
 
     supersample: int = 3  # samples per output pixel and axis while the map is finer than that
-    kernel_sigma_px: float = 0.46  # Gaussian that gathers them, in output pixels: 0.35 is left at Nyquist
     lattice: int = 9  # exact positions per axis; between them positions are interpolated
-    gdal_cache_mb: int = 64
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,8 +30,6 @@ class FeatureOptions:
     """Keypoints detected in an image, to find them again in another."""
 
     keypoints: int = 2048  # the strongest so many
-    xfeat_threshold: float = 0.05  # score below which there is no keypoint
-    sift_contrast: float = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,16 @@ from nadirfix.arrays import unit
 from nadirfix.options.verify import FeatureOptions
 from nadirfix.runtime.network import Network
 
-__all__ = ["SIDE_STEP_PX", "Detector", "Features", "SiftDetector", "XFeatDetector", "detector_of", "grey_of"]
+__all__ = [
+    "SIDE_STEP_PX",
+    "XFEAT_THRESHOLD",
+    "Detector",
+    "Features",
+    "SiftDetector",
+    "XFeatDetector",
+    "detector_of",
+    "grey_of",
+]
 
 Singles = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
@@ -22,6 +31,8 @@ Bytes = NDArray[np.uint8]
 SIDE_STEP_PX = 32
 #: What the network's output holds, one after the other: descriptors, keypoint heatmap, reliability.
 _DESCRIPTOR, _CELL = 64, 8
+#: Score below which there is no keypoint; and the contrast below which SIFT has none.
+XFEAT_THRESHOLD, _SIFT_CONTRAST = 0.05, 0.02
 #: Keypoints nearer to the frame, or to where the map ends, describe the edge and not the ground.
 _MARGIN_PX = 4
 _MEAN = np.full((1, 3), 1 / 3, np.float32)
@@ -70,9 +81,7 @@ class XFeatDetector:
         padded = _padded(_filled(grey, valid))
         output = self._network.run(padded[None, None])[0]
         heatmap = _heatmap(output[_DESCRIPTOR : _DESCRIPTOR + _CELL**2])
-        rows, cols = np.nonzero(
-            _peaks(heatmap, self._options.xfeat_threshold) & _usable(heatmap, grey, valid)
-        )
+        rows, cols = np.nonzero(_peaks(heatmap, XFEAT_THRESHOLD) & _usable(heatmap, grey, valid))
         if rows.size == 0:
             return _no_features(_DESCRIPTOR)
         x, y = _map_position(cols, heatmap.shape[1]), _map_position(rows, heatmap.shape[0])
@@ -91,7 +100,7 @@ class SiftDetector:
     def __call__(self, grey: Singles, valid: Bytes | None = None) -> Features:
         """The keypoints of an image; where ``valid`` is 0 there is none."""
         image = np.rint(np.clip(_filled(grey, valid), 0, 255)).astype(np.uint8)
-        sift = cv2.SIFT.create(self._options.keypoints, contrastThreshold=self._options.sift_contrast)
+        sift = cv2.SIFT.create(self._options.keypoints, contrastThreshold=_SIFT_CONTRAST)
         mask = np.where(_usable(grey, grey, valid), 255, 0).astype(np.uint8)
         detected, descriptors = sift.detectAndCompute(image, mask)
         if descriptors is None or len(detected) == 0:
