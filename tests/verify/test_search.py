@@ -12,6 +12,7 @@ import pytest
 from nadirfix.bundle.plan import Plan
 from nadirfix.online import verify as online_verify
 from nadirfix.online.altitude import PhotoAltitude
+from nadirfix.options.locate import LocateOptions
 from nadirfix.options.verify import SearchOptions, VerifyOptions
 from nadirfix.options.voting import VoteOptions
 from nadirfix.timing import Stopwatch
@@ -42,10 +43,18 @@ class Recorder:
         return [hypothesis(20 * len(self.given) + i) for i in range(16)]
 
 
+def test_another_source_follows_at_the_middle_and_again_with_the_whole_frame() -> None:
+    """What weighs altitudes otherwise has its say before more is described, and once more at the end."""
+    first, second = Recorder(), Recorder()
+    stages = hypothesis_stages([first, second], VoteOptions(), SearchOptions())
+    crops = [(len(first.given), len(second.given)) for _ in stages]
+    assert crops == [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)]
+
+
 def test_the_whole_frame_votes_last_and_only_when_it_comes_to_that() -> None:
     source = Recorder()
     options = SearchOptions(middle=2, altitude_sweep=2, whole_frame=3)
-    stages = hypothesis_stages(source, VoteOptions(), options)
+    stages = hypothesis_stages([source], VoteOptions(), options)
     middle = next(stages)
     assert (middle.hypotheses[0].view.center.east_m, middle.limit) == (500_000.0, 2)
     assert not source.given, (
@@ -66,11 +75,13 @@ def vote_of_whole_frame(altitude: PhotoAltitude) -> None:
     """Let a photo with this altitude vote, on a bundle that knows nothing."""
     photo = SimpleNamespace(pixels=None, camera=CAMERA)
     evidence: Any = SimpleNamespace(
-        photo=photo, altitude=altitude, found=SimpleNamespace(embedding=np.ones(4, np.float32))
+        photo=photo, altitude=altitude, found=SimpleNamespace(embedding=np.ones(4, np.float32)), crops=None
     )
     bundle: Any = SimpleNamespace(reference_search=None, describe=lambda embedding: embedding)
-    plan = Plan(altitude_given=False, cropped=True, cells=0, answered_by="voting")
-    online_verify._PhotoHypotheses(evidence, bundle, plan, Stopwatch()).from_votes(VoteOptions())
+    plan = Plan(cropped=True, cells=0, answered_by="voting")
+    online_verify._PhotoHypotheses(evidence, bundle, plan, LocateOptions(), Stopwatch()).from_votes(
+        VoteOptions()
+    )
 
 
 def test_altitudes_reach_from_the_lowest_to_the_highest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,6 @@ _USUAL = LocateOptions()
 class Plan:
     """How one photo will be located, from what the bundle carries, what is wanted, and what is known."""
 
-    altitude_given: bool
     cropped: bool  # to the references' scale; False: the whole photo, as if its altitude were not known
     cells: int  # how many of the likeliest are searched; 0: all
     answered_by: AnsweredBy
@@ -32,11 +31,10 @@ class Plan:
     def of(cls, bundle: Bundle, options: LocateOptions = _USUAL, *, altitude_given: bool = False) -> Plan:
         """The plan for a photo on this bundle."""
         return cls(
-            altitude_given=altitude_given,
             cropped=options.crop,
             cells=_cells(bundle, options),
             answered_by=answered_by(bundle, options, altitude_given=altitude_given),
-            sweeps=options.crop and options.sweep is not None and bundle.described,
+            sweeps=not altitude_given and options.crop and options.sweep is not None and bundle.described,
         )
 
     @property
@@ -57,7 +55,7 @@ class Plan:
     @property
     def sweeps_first(self) -> bool:
         """Whether the sweep comes before retrieval; where the map verifies, only if the first stage fails."""
-        return self.sweeps and not self.altitude_given and self.answered_by == "voting"
+        return self.sweeps and self.answered_by == "voting"
 
     @property
     def ties_matter(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -52,8 +53,10 @@ def answer_by_verification(
         options=verification.match,
         watch=watch,
     )
-    source = _PhotoHypotheses(evidence, bundle, plan, options, watch)
-    stages = hypothesis_stages(source, options.votes, verification.search)
+    # Where the ground has changed the sweep may be wrong: then the spectrum alone has its say.
+    wanted = (options, replace(options, sweep=None)) if plan.sweeps else (options,)
+    sources = [_PhotoHypotheses(evidence, bundle, plan, one, watch) for one in wanted]
+    stages = hypothesis_stages(sources, options.votes, verification.search)
     result = verify_hypotheses(stages, registration, verification)
     return answer_of(evidence, result, verification)
 
@@ -119,11 +122,10 @@ class _PhotoHypotheses:
 
     @cached_property
     def _sweep(self) -> AltitudePosterior | None:
-        """The altitude by the map; None where an exact one was given, or no sweep is wanted."""
-        sweep, altitude = self._options.sweep, self._altitude
-        exact = altitude.is_given and altitude.known and not altitude.sigma_m
-        if altitude.sweep is not None or sweep is None or exact or not self._plan.sweeps:
-            return altitude.sweep
+        """The altitude by the map, where it is wanted."""
+        sweep = self._options.sweep
+        if self._altitude.sweep is not None or sweep is None or not self._plan.sweeps:
+            return self._altitude.sweep
         with self._watch.stage("sweep"):
             return sweep_altitudes(self._crops, self._bundle, sweep, nearest=self._options.votes.retrieve)
 

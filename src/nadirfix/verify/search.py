@@ -76,20 +76,22 @@ class HypothesisSource(Protocol):
 
 
 def hypothesis_stages(
-    source: HypothesisSource, votes: VoteOptions, options: SearchOptions
+    sources: Sequence[HypothesisSource], votes: VoteOptions, options: SearchOptions
 ) -> Iterator[HypothesisStage]:
     """What looks like the photo's middle; if the map confirms none of that, its middle at every altitude.
 
     And if it confirms none of those either, the whole frame at every altitude. Each stage costs ten times the
-    one before and is made only when it comes to that.
+    one before and is made only when it comes to that. Sources weigh altitudes differently; the first also
+    has the middle as it was retrieved.
     """
     if options.middle:
-        yield HypothesisStage(source.from_middle(votes), options.middle)
+        yield HypothesisStage(sources[0].from_middle(votes), options.middle)
+    frame = replace(votes, consensus=math.inf)
     if options.altitude_sweep:
-        single = replace(votes, crops=1, consensus=math.inf)
-        yield HypothesisStage(source.from_votes(single), options.altitude_sweep)
+        single = replace(frame, crops=1)
+        yield from (HypothesisStage(s.from_votes(single), options.altitude_sweep) for s in sources)
     if options.whole_frame:
-        yield HypothesisStage(source.from_votes(replace(votes, consensus=math.inf)), options.whole_frame)
+        yield from (HypothesisStage(s.from_votes(frame), options.whole_frame) for s in sources)
 
 
 def verify_hypotheses(
