@@ -23,7 +23,7 @@ cd "$scratch"
 "$scratch/venv/bin/nadirfix" build "$map" --out here.nadir --recipe tiny --quiet >&2
 "$scratch/venv/bin/nadirfix" locate "$photo" --bundle here.nadir --quiet
 # The standard recipe as well, where the package carries its networks.
-if "$scratch/venv/bin/python" -c 'from nadirfix.options import *; exit(not (ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE)))'; then
+if "$scratch/venv/bin/python" -c 'from nadirfix.options.recipe import *; exit(not (ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE)))'; then
   # Fewer views than a pilot's: what is tried here is that nothing but the core is needed.
   printf 'base = "standard"\n[fit]\nviews = 200\n[quantise]\nviews = 16\n' >few.toml
   "$scratch/venv/bin/nadirfix" build "$map" --out standard.nadir --recipe few.toml --quiet >&2
