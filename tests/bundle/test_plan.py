@@ -70,21 +70,20 @@ def test_how_many_cells_are_searched(made: SimpleNamespace, options: LocateOptio
 
 
 @pytest.mark.parametrize(
-    ("made", "options", "given", "sweeps", "first"),
+    ("made", "options", "given", "sweeps"),
     [
-        (bundle(), USUAL, False, True, False),
-        (bundle(matcher=None), USUAL, False, True, True),
-        (bundle(), USUAL, True, False, False),
-        (bundle(described=False), USUAL, False, False, False),
-        (bundle(), LocateOptions(sweep=None), False, False, False),
-        (bundle(), LocateOptions(crop=False), False, False, False),
+        (bundle(), USUAL, False, True),
+        (bundle(matcher=None), USUAL, False, False),
+        (bundle(), USUAL, True, False),
+        (bundle(described=False), USUAL, False, False),
+        (bundle(), LocateOptions(sweep=None), False, False),
+        (bundle(), LocateOptions(crop=False), False, False),
     ],
 )
 def test_when_the_map_is_swept_for_the_altitude(
-    made: SimpleNamespace, options: LocateOptions, given: bool, sweeps: bool, first: bool
+    made: SimpleNamespace, options: LocateOptions, given: bool, sweeps: bool
 ) -> None:
-    plan = Plan.of(made, options, altitude_given=given)
-    assert (plan.sweeps, plan.sweeps_first) == (sweeps, first)
+    assert Plan.of(made, options, altitude_given=given).sweeps == sweeps
 
 
 def test_a_plan_cannot_be_changed() -> None:

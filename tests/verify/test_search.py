@@ -12,7 +12,6 @@ import pytest
 from nadirfix.bundle.plan import Plan
 from nadirfix.online import verify as online_verify
 from nadirfix.online.altitude import PhotoAltitude
-from nadirfix.options.locate import LocateOptions
 from nadirfix.options.verify import SearchOptions, VerifyOptions
 from nadirfix.options.voting import VoteOptions
 from nadirfix.timing import Stopwatch
@@ -75,13 +74,12 @@ def vote_of_whole_frame(altitude: PhotoAltitude) -> None:
     """Let a photo with this altitude vote, on a bundle that knows nothing."""
     photo = SimpleNamespace(pixels=None, camera=CAMERA)
     evidence: Any = SimpleNamespace(
-        photo=photo, altitude=altitude, found=SimpleNamespace(embedding=np.ones(4, np.float32)), crops=None
+        photo=photo, altitude=altitude, found=SimpleNamespace(embedding=np.ones(4, np.float32))
     )
     bundle: Any = SimpleNamespace(reference_search=None, describe=lambda embedding: embedding)
     plan = Plan(cropped=True, cells=0, answered_by="voting")
-    online_verify._PhotoHypotheses(evidence, bundle, plan, LocateOptions(), Stopwatch()).from_votes(
-        VoteOptions()
-    )
+    crops = online_verify._crops_of(evidence, bundle, plan)
+    online_verify._PhotoHypotheses(evidence, bundle, plan, crops, Stopwatch()).from_votes(VoteOptions())
 
 
 def test_altitudes_reach_from_the_lowest_to_the_highest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,16 +25,18 @@ class Plan:
     cropped: bool  # to the references' scale; False: the whole photo, as if its altitude were not known
     cells: int  # how many of the likeliest are searched; 0: all
     answered_by: AnsweredBy
-    sweeps: bool = False  # over altitudes, to let the map say how high
+    sweeps: bool = False  # over altitudes, to let the map say how high, where the first hypotheses fail
 
     @classmethod
     def of(cls, bundle: Bundle, options: LocateOptions = _USUAL, *, altitude_given: bool = False) -> Plan:
         """The plan for a photo on this bundle."""
+        decides = answered_by(bundle, options, altitude_given=altitude_given)
+        known = altitude_given or not options.crop
         return cls(
             cropped=options.crop,
             cells=_cells(bundle, options),
-            answered_by=answered_by(bundle, options, altitude_given=altitude_given),
-            sweeps=not altitude_given and options.crop and options.sweep is not None and bundle.described,
+            answered_by=decides,
+            sweeps=decides == "verification" and not known and options.sweep is not None and bundle.described,
         )
 
     @property
@@ -51,11 +53,6 @@ class Plan:
     def votes(self) -> bool:
         """Whether the whole frame proposes views: to answer, or to be verified."""
         return self.answered_by != "retrieval"
-
-    @property
-    def sweeps_first(self) -> bool:
-        """Whether the sweep comes before retrieval; where the map verifies, only if the first stage fails."""
-        return self.sweeps and self.answered_by == "voting"
 
     @property
     def ties_matter(self) -> bool:

@@ -14,7 +14,6 @@ from nadirfix.online.photo import DecodedPhoto, read_photo
 from nadirfix.online.retrieve import retrieve
 from nadirfix.online.verify import answer_by_verification, answer_by_votes
 from nadirfix.options.locate import LocateOptions
-from nadirfix.retrieval.crops import PhotoCrops
 from nadirfix.retrieval.wce import fuse
 from nadirfix.timing import Stopwatch
 from nadirfix.types import Fix
@@ -49,15 +48,14 @@ def locate(
     with watch.stage("decode"):
         decoded = read_photo(photo, camera, bundle, options, altitude_m=altitude_m)
     with watch.stage("altitude"):
-        crops = PhotoCrops(decoded.pixels, decoded.camera, bundle.reference_search) if plan.votes else None
         given = PhotoAltitude(altitude_m, sigma_m=altitude_sigma_m)
-        altitude = find_altitude(decoded, given, bundle, options, plan, crops=crops)
+        altitude = find_altitude(decoded, given, bundle, options, plan)
     with watch.stage("crop"):
         crop = _canonical(decoded, altitude, bundle, plan)
     found = retrieve(crop.pixels, plan, bundle=bundle, options=options, watch=watch)
     with watch.stage("fuse"):
         fused = fuse(found.candidates, options) if len(found.candidates) else None
-    evidence = Evidence(decoded, altitude, found, fused, crop.clamped, crops)
+    evidence = Evidence(decoded, altitude, found, fused, crop.clamped)
     answer = _answer(evidence, bundle, plan, options, watch)
     return assemble_fix(photo, evidence, answer, watch.timings_ms())
 

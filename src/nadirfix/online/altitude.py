@@ -1,4 +1,4 @@
-"""From how high a photo was taken: given, estimated from the picture or the map, weighed with its tags."""
+"""From how high a photo was taken: given, estimated from picture or map, weighed with its tags."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from nadirfix.online.photo import DecodedPhoto
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.recipe import NetworkOptions
 from nadirfix.options.sweep import SweepOptions
+from nadirfix.options.voting import VoteOptions
 from nadirfix.retrieval.crops import PhotoCrops
 from nadirfix.types import AltitudeEstimate, KnownAltitude
 
@@ -41,60 +42,32 @@ class PhotoAltitude:
     warnings: tuple[str, ...] = ()
     sigma_m: float | None = None  # of an altitude that was given
     known: tuple[KnownAltitude, ...] = ()  # from the pilot, or from tags
-    sweep: AltitudePosterior | None = None  # from the map
-
-    @property
-    def is_given(self) -> bool:
-        """Whether neither picture nor map were asked."""
-        return self.estimate is None and self.sweep is None
 
     @property
     def sources(self) -> tuple[KnownAltitude, ...]:
         """All that is believed of the altitude before verification: from the picture and from others."""
-        picture = () if self.estimate is None else (estimated_altitude(self.estimate),)
-        swept = () if self.sweep is None else (_swept_altitude(self.sweep),)
-        return (*picture, *swept, *self.known)
+        return self.known if self.estimate is None else (estimated_altitude(self.estimate), *self.known)
 
 
 def find_altitude(
-    photo: DecodedPhoto,
-    given: PhotoAltitude,
-    bundle: Bundle,
-    options: LocateOptions,
-    plan: Plan,
-    *,
-    crops: PhotoCrops | None = None,
+    photo: DecodedPhoto, given: PhotoAltitude, bundle: Bundle, options: LocateOptions, plan: Plan
 ) -> PhotoAltitude:
-    """The altitude that was given, or what the picture, the photo's tags and the map say of it.
-
-    Where the map verifies hypotheses it is not swept here: that costs more than verifying the first of them,
-    and is done for those photos only that these do not locate.
-    """
+    """The altitude that was given, or what the picture and the photo's tags say of it."""
     _check_altitude(given)
     if given.altitude_m is not None:
         known = KnownAltitude(given.altitude_m, given.sigma_m or 0.0)
         return replace(given, gsd_m=photo.camera.gsd_m(given.altitude_m), known=(known,))
     if not plan.estimates_altitude:
         return PhotoAltitude()
-    if not (plan.sweeps_first and crops and options.sweep):
-        return _weighed(estimate_altitude(photo, bundle), photo, options)
-    sweep = sweep_altitudes(crops, bundle, options.sweep, nearest=options.votes.retrieve)
-    sure = sweep.certainty >= options.sweep.sure
-    estimated = PhotoAltitude() if sure else estimate_altitude(photo, bundle)
-    return _weighed(replace(estimated, sweep=sweep), photo, options)
+    return _with_tags(estimate_altitude(photo, bundle), photo, options.votes)
 
 
-def _weighed(estimated: PhotoAltitude, photo: DecodedPhoto, options: LocateOptions) -> PhotoAltitude:
-    """The estimates of picture and map weighed with those of the tags, each by its deviation."""
-    if not photo.tagged and estimated.sweep is None:
+def _with_tags(estimated: PhotoAltitude, photo: DecodedPhoto, votes: VoteOptions) -> PhotoAltitude:
+    """The picture's estimate weighed with that of the tags, each by its deviation."""
+    if not photo.tagged:
         return estimated
-    beyond = options.sweep.beyond_classes if options.sweep and estimated.sweep else 0.0
-    likely = likely_altitudes(
-        estimated.estimate, photo.tagged, options.votes, sweep=estimated.sweep, beyond_classes=beyond
-    )
-    altitude_m = likely[0].altitude_m
-    gsd_m = photo.camera.gsd_m(altitude_m)
-    return PhotoAltitude(altitude_m, gsd_m, estimated.estimate, known=photo.tagged, sweep=estimated.sweep)
+    altitude_m = likely_altitudes(estimated.estimate, photo.tagged, votes)[0].altitude_m
+    return PhotoAltitude(altitude_m, photo.camera.gsd_m(altitude_m), estimated.estimate, known=photo.tagged)
 
 
 def sweep_altitudes(
@@ -114,10 +87,6 @@ def _swept_range_m(camera: Camera, bundle: Bundle, options: SweepOptions) -> tup
     covered_m = max(wide_m * camera.fx_px / camera.width_px, high_m * camera.fy_px / camera.height_px)
     gsd_m = photo_gsd_m(options.highest_m, nominal=bundle.camera, photo=camera)
     return covered_m, camera.altitude_m(gsd_m)
-
-
-def _swept_altitude(sweep: AltitudePosterior) -> KnownAltitude:
-    return KnownAltitude(sweep.altitude_m, sweep.sigma * sweep.altitude_m, "map")
 
 
 def estimate_altitude(photo: DecodedPhoto, bundle: Bundle) -> PhotoAltitude:

@@ -18,7 +18,6 @@ from nadirfix.verify.result import VerifiedPlace
 
 if TYPE_CHECKING:
     from nadirfix.online.retrieve import Retrieved
-    from nadirfix.retrieval.crops import PhotoCrops
     from nadirfix.retrieval.wce import Fused
 
 __all__ = ["Answer", "Evidence", "Placement", "assemble_fix", "refused", "retrieved", "verified", "voted"]
@@ -35,7 +34,6 @@ class Evidence:
     found: Retrieved
     fused: Fused | None  # None: the cells that were searched hold no references
     crop_clamped: bool
-    crops: PhotoCrops | None = None  # where the whole frame votes
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -139,12 +137,12 @@ def retrieved(evidence: Evidence) -> Placement:
 def voted(evidence: Evidence, best: Hypothesis) -> Placement:
     """Where the frame's votes put the photo; an altitude that was given is believed."""
     view, camera, altitude = best.view, evidence.photo.camera, evidence.altitude
-    altitude_m = altitude.altitude_m if altitude.is_given else view.altitude_m
+    altitude_m = altitude.altitude_m if altitude.estimate is None else view.altitude_m
     assert altitude_m is not None  # without an altitude nothing votes
     return Placement(
         position=view.center,
         altitude_m=altitude_m,
-        gsd_m=altitude.gsd_m if altitude.is_given else camera.gsd_m(altitude_m),
+        gsd_m=altitude.gsd_m if altitude.estimate is None else camera.gsd_m(altitude_m),
         heading_deg=view.heading_deg,
         footprint_m=camera.footprint_m(altitude_m),
         weights=evidence.weights,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from nadirfix.altitude.posterior import likely_altitudes
+from nadirfix.altitude.posterior import Level, likely_altitudes
 from nadirfix.altitude.sweep import AltitudePosterior
 from nadirfix.online.altitude import PhotoAltitude, estimate_altitude, sweep_altitudes
 from nadirfix.online.answer import Answer, Evidence, refused, verified, voted
 from nadirfix.options.locate import LocateOptions
+from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.verify import VerifyOptions
 from nadirfix.options.voting import VoteOptions
 from nadirfix.retrieval.crops import PhotoCrops, Scale
@@ -36,7 +35,8 @@ def answer_by_votes(
     evidence: Evidence, bundle: Bundle, plan: Plan, *, options: LocateOptions, watch: Stopwatch
 ) -> Answer:
     """The view most crops of the frame vote for."""
-    best = _PhotoHypotheses(evidence, bundle, plan, options, watch).from_votes(options.votes)[0]
+    crops = _crops_of(evidence, bundle, plan)
+    best = _PhotoHypotheses(evidence, bundle, plan, crops, watch).from_votes(options.votes)[0]
     return Answer(voted(evidence, best), warnings=evidence.warnings)
 
 
@@ -54,8 +54,8 @@ def answer_by_verification(
         watch=watch,
     )
     # Where the ground has changed the sweep may be wrong: then the spectrum alone has its say.
-    wanted = (options, replace(options, sweep=None)) if plan.sweeps else (options,)
-    sources = [_PhotoHypotheses(evidence, bundle, plan, one, watch) for one in wanted]
+    sweeps, crops = ((options.sweep, None) if plan.sweeps else (None,)), _crops_of(evidence, bundle, plan)
+    sources = [_PhotoHypotheses(evidence, bundle, plan, crops, watch, sweep=one) for one in sweeps]
     stages = hypothesis_stages(sources, options.votes, verification.search)
     result = verify_hypotheses(stages, registration, verification)
     return answer_of(evidence, result, verification)
@@ -82,30 +82,38 @@ def answer_of(evidence: Evidence, result: VerificationResult, options: VerifyOpt
 def _contradiction(found_m: float, altitude: PhotoAltitude) -> tuple[str, ...]:
     """A given altitude that the map contradicts; an estimate is simply replaced."""
     given_m = altitude.altitude_m
-    if not altitude.is_given or given_m is None:
+    if altitude.estimate is not None or given_m is None:
         return ()
     if abs(found_m - given_m) <= max(3 * (altitude.sigma_m or 0.0), _FAR_OFF * given_m):
         return ()
     return (f"{given_m:.0f} m above ground were given, the map shows the photo from {found_m:.0f} m",)
 
 
+def _crops_of(evidence: Evidence, bundle: Bundle, plan: Plan) -> PhotoCrops:
+    """The photo's crops, of which the middle that was retrieved with is described already."""
+    photo, altitude = evidence.photo, evidence.altitude
+    crops = PhotoCrops(photo.pixels, photo.camera, bundle.reference_search)
+    if plan.cropped and altitude.gsd_m is not None:
+        crops.cache_middle(altitude.gsd_m, bundle.describe(evidence.found.embedding))
+    return crops
+
+
 class _PhotoHypotheses:
     """Views a photo may show: from its middle, which costs nothing more, and from all of its frame."""
 
     def __init__(
-        self, evidence: Evidence, bundle: Bundle, plan: Plan, options: LocateOptions, watch: Stopwatch
+        self,
+        evidence: Evidence,
+        bundle: Bundle,
+        plan: Plan,
+        crops: PhotoCrops,
+        watch: Stopwatch,
+        *,
+        sweep: SweepOptions | None = None,
     ) -> None:
-        self._photo, self._altitude, self._found = evidence.photo, evidence.altitude, evidence.found
-        self._bundle, self._plan, self._options, self._watch = bundle, plan, options, watch
-        self._known_crops = evidence.crops
-
-    @cached_property
-    def _crops(self) -> PhotoCrops:
-        photo = self._photo
-        crops = self._known_crops or PhotoCrops(photo.pixels, photo.camera, self._bundle.reference_search)
-        if self._plan.cropped and self._altitude.gsd_m is not None:
-            crops.cache_middle(self._altitude.gsd_m, self._bundle.describe(self._found.embedding))
-        return crops
+        self._photo, self._altitude, self._bundle = evidence.photo, evidence.altitude, bundle
+        self._plan, self._crops, self._watch, self._sweep = plan, crops, watch, sweep
+        self._posterior: AltitudePosterior | None = None
 
     def from_middle(self, options: VoteOptions) -> list[Hypothesis]:
         """From the crop that was retrieved with, at the altitude it was cut for, among all cells."""
@@ -120,22 +128,32 @@ class _PhotoHypotheses:
         with self._watch.stage("votes"):
             return hypotheses(self._crops, scales, options)
 
-    @cached_property
-    def _sweep(self) -> AltitudePosterior | None:
-        """The altitude by the map, where it is wanted."""
-        sweep = self._options.sweep
-        if self._altitude.sweep is not None or sweep is None or not self._plan.sweeps:
-            return self._altitude.sweep
-        with self._watch.stage("sweep"):
-            return sweep_altitudes(self._crops, self._bundle, sweep, nearest=self._options.votes.retrieve)
-
     def _scales(self, options: VoteOptions) -> list[Scale]:
-        altitude, camera, sweep = self._altitude, self._photo.camera, self._sweep
-        unsure = altitude.is_given and (altitude.sigma_m or not altitude.known)
-        estimate = estimate_altitude(self._photo, self._bundle).estimate if unsure else altitude.estimate
-        beyond = self._options.sweep.beyond_classes if self._options.sweep and sweep else 0.0
-        levels = likely_altitudes(estimate, altitude.known, options, sweep=sweep, beyond_classes=beyond)
-        return [Scale(camera.gsd_m(self._as_cut(level.altitude_m, options)), level.share) for level in levels]
+        camera = self._photo.camera
+        return [
+            Scale(camera.gsd_m(self._as_cut(level.altitude_m, options)), level.share)
+            for level in self._levels(options)
+        ]
+
+    def _levels(self, options: VoteOptions) -> list[Level]:
+        """Altitudes in question: by the spectrum, by what is known and, where it is wanted, by the map."""
+        altitude, estimate = self._altitude, self._altitude.estimate
+        if estimate is None and (altitude.sigma_m or not altitude.known):
+            estimate = estimate_altitude(self._photo, self._bundle).estimate
+        if self._sweep is None:
+            return likely_altitudes(estimate, altitude.known, options)
+        return likely_altitudes(
+            estimate, altitude.known, options,
+            sweep=self._swept(options.retrieve), beyond_classes=self._sweep.beyond_classes,
+        )  # fmt: skip
+
+    def _swept(self, nearest: int) -> AltitudePosterior | None:
+        """The altitude by the map; made once."""
+        if self._sweep is None or self._posterior is not None:
+            return self._posterior
+        with self._watch.stage("sweep"):
+            self._posterior = sweep_altitudes(self._crops, self._bundle, self._sweep, nearest=nearest)
+        return self._posterior
 
     def _as_cut(self, altitude_m: float, options: VoteOptions) -> float:
         """The altitude, or the one the middle was cut for where they are as good as the same."""

@@ -28,11 +28,10 @@ class SweepOptions:
     doubt: float = 0.05  # share of the probability spread evenly over all altitudes
     reuse: float = 0.15  # a crop this near in scale, relatively, is as good as one of its own
     beyond_classes: float = 0.3  # of the spectrum's peak: its probability where it has no altitude class
-    sure: float = 0.9  # probability of one window from which the spectrum need not be asked
 
     def __post_init__(self) -> None:
         widths = (self.temperature, self.smooth, self.spread, self.highest_m)
-        sound = self.ratio > 1 and self.nearest >= 1 and 0 < self.doubt <= 1 and self.sure > 0
+        sound = self.ratio > 1 and self.nearest >= 1 and 0 < self.doubt <= 1
         reach = min(self.reuse, self.below, self.beyond_classes) >= 0
         if not (sound and reach and all(0 < width < math.inf for width in widths)):
             raise InputError(
