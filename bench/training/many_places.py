@@ -30,7 +30,7 @@ from nadirfix.geo.texture import Texture
 from nadirfix.options.recipe import NetworkOptions, Recipe, load_recipe
 from nadirfix.options.training import AugmentOptions
 from nadirfix.train.altitude import altitude_job
-from nadirfix.train.contrastive import DatedMap, contrastive_job, covered_places
+from nadirfix.train.contrastive import DatedMap, contrastive_job
 from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.train.data.round_robin import round_robin
 from nadirfix.train.loop import Job, train
@@ -95,6 +95,7 @@ def metadata(given: argparse.Namespace, results: dict) -> dict[str, str]:
     command += f" --encoder {given.encoder}"
     command += f" --leave-out {given.leave_out}" if given.leave_out else ""
     command += " --only-worlds" if given.only_worlds else ""
+    command += f" --altitudes {' '.join(f'{a:g}' for a in given.altitudes)}" if given.altitudes else ""
     command += f" --start {Path(given.start).name}" if given.start else ""
     spent = f"--steps {given.steps}" if given.steps else f"--seconds {given.seconds:g}"
     command += f" --batch {given.batch} --rate {given.rate:g} {spent} --seed {given.seed}"
@@ -137,6 +138,9 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--width", type=int, default=448, help="altitude: pixels across; 3/4 of it down")
     options.add_argument("--leave-out", default="", help="a place not to train on, on any date")
     options.add_argument("--only-worlds", action="store_true")
+    options.add_argument(
+        "--altitudes", nargs="+", type=float, help="place: canonical altitudes to learn, m; the recipe's"
+    )
     options.add_argument("--measure", nargs="+", help="places to measure on; all that are there")
     options.add_argument(
         "--mix", nargs="*", type=float, default=[0.5], help="place: also measured, shares of what was learned"
@@ -227,18 +231,41 @@ def new_embedder(recipe: Recipe, given: argparse.Namespace) -> Embedder:
 
 
 def learn_place(learned_on: dict[str, DatedMap], recipe: Recipe, given: argparse.Namespace) -> tuple:
-    altitude_m = canonical_altitude_m(recipe.references, AltitudeBins.from_options(recipe.bins))
+    usual_m = canonical_altitude_m(recipe.references, AltitudeBins.from_options(recipe.bins))
     embedder = new_embedder(recipe, given)
-    spots = {name: covered_places(dated, recipe, altitude_m) for name, dated in learned_on.items()}
-    print(f"{sum(len(east) for east, _ in spots.values())} places to look at", flush=True)
-    jobs = [
-        contrastive_job(
-            learned_on[name], with_seed(recipe, turn), embedder, altitude_m=altitude_m, places=spots[name]
-        )
-        for name, turn in shares(learned_on, given)
-    ]
+    jobs = []
+    for name, turn in shares(learned_on, given):
+        for altitude_m in given.altitudes or [usual_m]:
+            if taught_at(learned_on[name].texture, recipe, altitude_m):
+                scaled = at_scale(with_seed(recipe, turn), altitude_m / usual_m)
+                jobs.append(contrastive_job(learned_on[name], scaled, embedder, altitude_m=altitude_m))
+    jobs = interleaved(jobs)
+    print(f"{len(jobs)} maps and scales", flush=True)
     done = train(round_robin(jobs), recipe.place_training, device=given.device, report=print_steps(20.0))
     return embedder, {"places": sorted(learned_on), "steps": done.steps, "seconds": done.seconds}
+
+
+def taught_at(texture: Texture, recipe: Recipe, altitude_m: float) -> bool:
+    """Whether a map is fine enough for views from there, and large enough for a few of them."""
+    west, south, east, north = texture.bounds
+    wide_m, _ = recipe.camera.footprint_m(altitude_m)
+    sharp_m = sharp_altitude_m(texture, recipe.camera, recipe.place_network.width_px)
+    return altitude_m >= 0.95 * sharp_m and min(east - west, north - south) >= 2.5 * wide_m
+
+
+def at_scale(recipe: Recipe, ratio: float) -> Recipe:
+    """Distances on the ground grow with what a reference covers."""
+    contrast = recipe.contrast
+    contrast = dataclasses.replace(
+        contrast, shift_m=contrast.shift_m * ratio, near_m=contrast.near_m * ratio
+    )
+    return dataclasses.replace(recipe, contrast=contrast)
+
+
+def interleaved(jobs: list[Job]) -> list[Job]:
+    """The jobs in an order in which neighbours have neither map nor scale in common, mostly."""
+    order = np.random.default_rng(0).permutation(len(jobs))
+    return [jobs[i] for i in order]
 
 
 def with_seed(recipe: Recipe, turn: int) -> Recipe:

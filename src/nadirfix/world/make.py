@@ -73,13 +73,13 @@ def make_world(*, size_m: float, gsd_m: float, seed: int, progress: Progress = q
 
 
 def _check(size_m: float, gsd_m: float, seed: int) -> None:
-    fits = 500 <= size_m <= 10_000 and 0.2 <= gsd_m <= 2.0 and size_m / gsd_m <= 20_000 and seed >= 0
+    fits = 500 <= size_m <= 10_000 and 0.05 <= gsd_m <= 2.0 and size_m / gsd_m <= 20_000 and seed >= 0
     if not fits:
         raise InputError(
             "options.invalid",
             "a world of this size cannot be made",
             seen=f"{size_m / 1000:g} km at {gsd_m:g} m per pixel, seed {seed}",
-            do="choose 0.5 to 10 km, 0.2 to 2 m per pixel, at most 20000 pixels a side, a seed from 0",
+            do="choose 0.5 to 10 km, 0.05 to 2 m per pixel, at most 20000 pixels a side, a seed from 0",
         )
 
 
