@@ -39,7 +39,7 @@ from nadirfix.train.models.embedder import Embedder, seeded
 from nadirfix.train.models.embedder_checkpoint import load_embedder, save_embedder
 from nadirfix.train.models.weights import load_encoder
 
-#: Places that look softer than their pixels are: the size of the smallest thing seen, in metres.
+#: Maps that are softer than their pixels: the size of the smallest detail, in metres.
 SOFT_GSD_M = {"desert": 1.0}
 PLACE_CHANGES = AugmentOptions(
     colour=0.45, tint=0.35, haze=0.45, blur=0.8, soften_px=1.2, noise_levels=6.0, shadow=0.4, patches=0.15
@@ -205,7 +205,7 @@ def is_held_out(name: str) -> bool:
 
 
 def shares(learned_on: dict[str, DatedMap], given: argparse.Namespace) -> list[tuple[str, int]]:
-    """Which map is looked at in which turn; a number tells its turns apart."""
+    """Which map is trained on in which turn; a number distinguishes turns of the same map."""
     worlds = [name for name in learned_on if name.startswith("world")]
     real = [name for name in learned_on if name not in worlds]
     if not real:
@@ -230,7 +230,7 @@ def learn_place(learned_on: dict[str, DatedMap], recipe: Recipe, given: argparse
     altitude_m = canonical_altitude_m(recipe.references, AltitudeBins.from_options(recipe.bins))
     embedder = new_embedder(recipe, given)
     spots = {name: covered_places(dated, recipe, altitude_m) for name, dated in learned_on.items()}
-    print(f"{sum(len(east) for east, _ in spots.values())} places to look at", flush=True)
+    print(f"{sum(len(east) for east, _ in spots.values())} places to train on", flush=True)
     jobs = [
         contrastive_job(
             learned_on[name], with_seed(recipe, turn), embedder, altitude_m=altitude_m, places=spots[name]
