@@ -30,8 +30,8 @@ def retrieval() -> str:
     return f"""## Retrieval alone, nothing trained on the map
 
 Before verification against the map; fixed views. Single crops are answered by the weighted coordinate
-(WCE), votes by the whole frame. A cell's prototype is here only the mean of its references, so three cells cost points; all
-are searched by default.
+(WCE), votes by the whole frame. A cell's prototype is here only the mean of its references, so three cells
+cost points; all are searched by default.
 
 {table(heads, rows)}
 
@@ -43,9 +43,9 @@ def _targets() -> str:
     heads = ["true altitude withheld, never seen", "", "photos", "R@1", "R@5", "within 100 m", "altitude off"]
     rows = [row for place in TARGETS for row in _against(place)]
     build = result("build_mine")
-    return f"""What was asked of the recipe that ships, and what it does. By default answers are verified against the
-map, which settles the altitude too (where it confirms nothing, the photo's estimate counts here); the whole frame
-without that, and one crop, stand beside it. R@K of the whole frame counts its first K hypotheses. The mine's
+    return f"""What was asked of the recipe that ships, and what it does. By default answers are verified
+against the map, which settles the altitude too (where it confirms nothing, the photo's estimate counts
+here); the whole frame without that, and one crop, stand beside it. R@K of the whole frame counts its first K hypotheses. The mine's
 bundle ({build["references"]} references) is built in {build["minutes"]:.1f} minutes on {build["cores"]} cores
 (less than 5 asked for: {verdict(build["minutes"] < 5)}).
 

@@ -45,7 +45,7 @@ def test_jacobian_is_what_a_small_change_changes(tilt_deg: float, number: int) -
     np.testing.assert_allclose(jacobian[number], expected, rtol=1e-5, atol=1e-3)
 
 
-@pytest.mark.parametrize("lean", [(0.0, 0.0), (0.003, -0.004), (-0.00705, 0.00707), (0.00708, 0.00708)])
+@pytest.mark.parametrize("tilt", [(0.0, 0.0), (0.003, -0.004), (-0.00705, 0.00707), (0.00708, 0.00708)])
 @pytest.mark.parametrize("number", [3, 4, 5])
 def test_jacobian_of_a_camera_that_is_hardly_tilted(tilt: tuple[float, float], number: int) -> None:
     residuals, _, _ = example(0.0)
