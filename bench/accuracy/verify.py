@@ -29,7 +29,13 @@ from bench.lib.displaced import moved
 from bench.lib.record import networks_of, record, record_lines
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
-from nadirfix.evaluation.metrics import QueryRecord, error_m, heading_error_deg, measures, trust
+from nadirfix.evaluation.metrics import (
+    QueryRecord,
+    calibration_measures,
+    error_m,
+    heading_error_deg,
+    measures,
+)
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
@@ -197,7 +203,7 @@ def summary(lines: Sequence[Line], records: Sequence[QueryRecord], *, foreign: b
     results = {"photos": len(lines), "answered_percent": percent(len(answered), len(lines))}
     if foreign:
         return results
-    whole, sure = measures(records), trust(records)
+    whole, sure = measures(records), calibration_measures(records)
     results["wrong_fix_percent"] = percent(whole["wrong_fix"], len(lines))
     results["s_loc"], results["error_m"] = whole["s_loc"], whole["error_m"]
     results["radius95"] = sure["radius95"]

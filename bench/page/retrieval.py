@@ -45,9 +45,9 @@ def _targets() -> str:
     build = result("build_mine")
     return f"""What was asked of the recipe that ships, and what it does. By default answers are verified
 against the map, which settles the altitude too (where it confirms nothing, the photo's estimate counts
-here); the whole frame without that, and one crop, stand beside it. R@K of the whole frame counts its first K hypotheses. The mine's
-bundle ({build["references"]} references) is built in {build["minutes"]:.1f} minutes on {build["cores"]} cores
-(less than 5 asked for: {verdict(build["minutes"] < 5)}).
+here); the whole frame without that, and one crop, stand beside it. R@K of the whole frame counts its first
+K hypotheses. The mine's bundle ({build["references"]} references) is built in {build["minutes"]:.1f} minutes
+on {build["cores"]} cores (less than 5 asked for: {verdict(build["minutes"] < 5)}).
 
 {table(heads, rows)}"""
 
