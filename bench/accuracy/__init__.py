@@ -1,1 +1,1 @@
-"""How well photos are placed, and what that depends on."""
+"""How well photos are located, and what that depends on."""

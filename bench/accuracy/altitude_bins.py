@@ -124,11 +124,11 @@ def fitted(bins: AltitudeBins, bundle: Bundle, views: tuple, photos: tuple) -> d
     scores = scores_of(photos[0], rows).astype(np.float64)
     soft_m = np.stack([softmax(row) for row in scores]) @ bins.centers_m
     found = {"classes": len(bins)}
-    for way, told_m in {"hard": bins.centers_m[scores.argmax(1)], "soft": soft_m}.items():
-        off = np.abs(told_m - photos[1])
-        found[f"{way}_m"] = round(float(off.mean()), 1)
-        found[f"{way}_percent"] = round(100 * float((off / photos[1]).mean()), 1)
-        found |= {f"{way}_within_{d}_m": round(100 * float((off < d).mean()), 1) for d in (25, 50, 100)}
+    for kind, altitude_m in {"hard": bins.centers_m[scores.argmax(1)], "soft": soft_m}.items():
+        off = np.abs(altitude_m - photos[1])
+        found[f"{kind}_m"] = round(float(off.mean()), 1)
+        found[f"{kind}_percent"] = round(100 * float((off / photos[1]).mean()), 1)
+        found |= {f"{kind}_within_{d}_m": round(100 * float((off < d).mean()), 1) for d in (25, 50, 100)}
     return found
 
 

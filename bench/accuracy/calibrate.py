@@ -7,12 +7,12 @@ of another date of a real map, other views than those that are evaluated.
 
 Maps of two dates never lie exactly on each other, and all but the real ones would: every such photo is warped
 against its map by a smooth field of its own, waves of 80 to 1200 m, 0.2 to 4 m strong (``--warp-m``). That
-range is an assumption; what is calibrated is how much of such a warp the points of a photo give away.
+range is an assumption; what is calibrated is how much of such a warp the keypoints of a photo give away.
 
-Confidence: a logistic curve over the support, from how the tail of wrong sightings falls off with it.
-Radius: inflation, weight of the bare part of the frame and floor under which errors are likeliest, every
+Confidence: a logistic curve over the inlier score, from how the tail of wrong matches falls off with it.
+Radius: inflation, weight of the uncovered part of the frame and floor under which errors are likeliest, every
 place counting alike, among those that hold 96 of 100 truths at every place: one more than is promised, as
-places that matter are others. What comes of it is told for each place by what the others alone would choose.
+places that matter are others. For each place, what the others alone would choose is reported as well.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ HELD = 0.96
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One look at the map, and what is true about it."""
+    """One match of a photo with the map, and what is true about it."""
 
-    sighting: MatchResult
+    result: MatchResult
     off_m: float
     right: bool
     place: str
-    apart: bool  # nothing of the photo's ground can be seen from where it was looked for
+    elsewhere: bool  # the view it was matched at shows nothing of the photo's ground
 
 
 def main() -> None:
@@ -68,8 +68,8 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=77)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        points = detector("xfeat", Path(name))
-        rows = [row for place in places(given, Path(name)) for row in matches(place, points, given)]
+        keypoints = detector("xfeat", Path(name))
+        rows = [row for place in places(given, Path(name)) for row in matches(place, keypoints, given)]
     measured = {"seed": given.seed, "worlds": given.worlds, "degraded": [p.stem for p in given.degraded]}
     measured |= {"real": [p.stem for p, _ in given.real]}
     measured |= {"warp_m": given.warp_m} | confidence(rows) | radius(rows)
@@ -78,66 +78,65 @@ def main() -> None:
     print(f"wrote {record('calibrate', measured)}")
 
 
-def matches(place: Place, points: Detector, given: argparse.Namespace) -> Iterator[Row]:
+def matches(place: Place, keypoints: Detector, given: argparse.Namespace) -> Iterator[Row]:
     """Each photo at its displaced true view, and at other places turned at random."""
     rng, options = np.random.default_rng(given.seed), VerifyOptions()
     ground, taken = place.map.rendered_with(MAP_SAMPLING), place.photos
     for i, (pixels, true) in enumerate(taken):
-        registration = Registration(pixels, CAMERA, texture=ground, detector=points, options=options.match)
-        elsewhere = [taken[(i + 7 + k) % len(taken)][1].center for k in range(given.wrong)]
-        elsewhere = elsewhere if i < given.count else []
+        registration = Registration(pixels, CAMERA, texture=ground, detector=keypoints, options=options.match)
+        others = [taken[(i + 7 + k) % len(taken)][1].center for k in range(given.wrong)]
+        others = others if i < given.count else []
         views = [moved(true, rng)]
         views += [
-            dataclasses.replace(moved(true, rng), center=p, heading_deg=rng.uniform(0, 360))
-            for p in elsewhere
+            dataclasses.replace(moved(true, rng), center=p, heading_deg=rng.uniform(0, 360)) for p in others
         ]
         for number, view in enumerate(views):
             match = match_view(view, registration, options)
             if number == 0 and match.fitted is None:
-                continue  # not seen where it is: it would be refused, and says nothing of wrong sightings
+                continue  # no match where it is: it would be refused, and says nothing of wrong matches
             off_m = match.view.center.distance_m(true.center)
             right = match.fitted is not None and off_m < RIGHT_M  # a wide frame may be found from afar
-            apart = view.center.distance_m(true.center) > 2 * CAMERA.footprint_m(true.altitude_m)[0]
-            yield Row(match, off_m, right, place.name, apart)
+            elsewhere = view.center.distance_m(true.center) > 2 * CAMERA.footprint_m(true.altitude_m)[0]
+            yield Row(match, off_m, right, place.name, elsewhere)
 
 
 def confidence(rows: Sequence[Row]) -> dict[str, Any]:
-    """A logistic curve: beyond its 90th percentile the support of wrong sightings falls off geometrically.
+    """A logistic curve: beyond its 90th percentile the inlier score of wrong matches falls off geometrically.
 
-    How fast is told by how far the tenth beyond it lies beyond it, on average. An answer is given from where
-    in all looks at a photo of elsewhere so much support is found for one photo in so many (``WRONG``). Looks
-    at which a part of the photo's own ground may be seen are left out.
+    How fast follows from how far the tenth beyond it lies beyond it, on average. An answer is given from the
+    score that any match of a photo elsewhere reaches for one photo in so many (``WRONG``). Matches at views
+    that may show a part of the photo's own ground are left out.
     """
-    trust, verify = CalibrationOptions(), SearchOptions()
-    support = np.array([inlier_score(row.sighting, trust) for row in rows], float)
-    right, apart = np.array([row.right for row in rows]), np.array([row.apart for row in rows])
-    wrong = support[apart]
+    calibration, search = CalibrationOptions(), SearchOptions()
+    scores = np.array([inlier_score(row.result, calibration) for row in rows], float)
+    right, elsewhere = np.array([row.right for row in rows]), np.array([row.elsewhere for row in rows])
+    wrong = scores[elsewhere]
     start = float(np.percentile(wrong, 90))
     beyond = wrong[wrong > start] - start
     slope, share = 1 / float(beyond.mean()), len(beyond) / len(wrong)
-    hypotheses = verify.middle + verify.altitude_sweep + verify.whole_frame
+    hypotheses = search.middle + search.altitude_sweep + search.whole_frame
     enough = start + math.log(hypotheses * share / WRONG) / slope
-    odds = math.log(verify.min_confidence / (1 - verify.min_confidence))
+    odds = math.log(search.min_confidence / (1 - search.min_confidence))
     return {
-        "looks": {"right": int(right.sum()), "elsewhere": len(wrong)},
-        "enough_support": round(enough, 2),
+        "matches": {"right": int(right.sum()), "elsewhere": len(wrong)},
+        "enough_score": round(enough, 2),
         "confidence_middle": round(enough - odds / slope, 2),
         "confidence_slope": round(slope, 3),
-        "right_answered_percent": round(100 * float(np.mean(support[right] >= enough)), 1),
-        "support_right_percentiles": [round(float(np.percentile(support[right], q)), 1) for q in (1, 5, 50)],
-        "support_wrong_percentiles": np.percentile(wrong, (50, 90, 95, 99, 100)).round(1).tolist(),
+        "right_answered_percent": round(100 * float(np.mean(scores[right] >= enough)), 1),
+        "score_right_percentiles": [round(float(np.percentile(scores[right], q)), 1) for q in (1, 5, 50)],
+        "score_wrong_percentiles": np.percentile(wrong, (50, 90, 95, 99, 100)).round(1).tolist(),
     }
 
 
 def radius(rows: Sequence[Row]) -> dict[str, Any]:
     """The constants under which errors are likeliest, of those that hold enough truths at every place."""
-    trust, enough = CalibrationOptions(), SearchOptions().min_confidence
-    good = [row for row in rows if row.right and confidence_of(row.sighting, trust) >= enough]
-    every, names = Known(good), ("inflate", "bare", "floor_m")
+    calibration, enough = CalibrationOptions(), SearchOptions().min_confidence
+    good = [row for row in rows if row.right and confidence_of(row.result, calibration) >= enough]
+    every, names = Known(good), ("inflate", "uncovered", "floor_m")
     off_m = np.percentile(every.off_m, (50, 90, 95))
     return {
         "answers": len(good),
-        "now": every.summary(trust.inflate, trust.uncovered, trust.floor_m),
+        "now": every.summary(calibration.inflate, calibration.uncovered, calibration.floor_m),
         "chosen": dict(zip(names, chosen(every), strict=True)),
         "held_where_the_others_choose": {
             name: Known([row for row in good if row.place == name]).summary(
@@ -160,16 +159,16 @@ class Known:
     """What is known of some answers, as arrays, so that many constants can be tried."""
 
     def __init__(self, good: Sequence[Row]) -> None:
-        fits = [row.sighting.fitted for row in good]
+        fits = [row.result.fitted for row in good]
         self.off_m = np.array([row.off_m for row in good])
         self.fit_m2 = np.array([np.linalg.eigvalsh(fit.covariance[:2, :2]) for fit in fits if fit])
-        self.bare_m2 = np.array([uncovered_m(row.sighting, VerifyOptions()) for row in good]) ** 2
+        self.uncovered_m2 = np.array([uncovered_m(row.result, VerifyOptions()) for row in good]) ** 2
         places = np.array([row.place for row in good])
         self.here = {str(name): np.flatnonzero(places == name) for name in np.unique(places)}
 
-    def spread_m2(self, inflate: float, bare: float, floor_m: float) -> np.ndarray:
-        unseen = bare**2 * self.bare_m2 + floor_m**2
-        return inflate**2 * self.fit_m2 + unseen[:, None]
+    def spread_m2(self, inflate: float, uncovered: float, floor_m: float) -> np.ndarray:
+        floor_m2 = uncovered**2 * self.uncovered_m2 + floor_m**2
+        return inflate**2 * self.fit_m2 + floor_m2[:, None]
 
     def radii_m(self, *constants: float) -> np.ndarray:
         return radii95_m(self.spread_m2(*constants))

@@ -1,4 +1,4 @@
-"""What eight bits cost in accuracy: the same photos and bundle, in single precision and in eight bits.
+"""What int8 costs in accuracy: the same photos and bundle, in single precision and in int8.
 
 python -m bench.accuracy.int8 --bundle B --manifest M.csv [--limit 150] [--name NAME] [--library onnxruntime]
 
@@ -52,7 +52,7 @@ def main() -> None:
         "seed": 0,
         "photos": len(rows),
         "library": given.library,
-        "eight_bits": spared_nodes(both["single"]),
+        "eight_bits": in_int8(both["single"]),
     }
     for name in both:
         results[name] = {**accuracy(fixes[name], truth), "median_ms": round(float(np.median(spent[name])), 1)}
@@ -71,7 +71,7 @@ def opened(given: argparse.Namespace, precision: Any) -> Bundle:
     return bundle
 
 
-def spared_nodes(bundle: Bundle) -> dict[str, bool]:
+def in_int8(bundle: Bundle) -> dict[str, bool]:
     return {part: bundle.network_files(part).int8 is not None for part in NETWORKS.values()}
 
 
@@ -90,13 +90,13 @@ def accuracy(fixes: list[Fix], truth: list[Point]) -> dict[str, float]:
 def agreement(ones: list[Fix], others: list[Fix]) -> dict[str, float]:
     pairs = [(a, b) for a, b in zip(ones, others, strict=True) if a.candidates and b.candidates]
     same = [a.altitude_m == b.altitude_m for a, b in pairs]
-    alike = [pair for pair, agree in zip(pairs, same, strict=True) if agree]
-    first = [a.candidates.reference[0] == b.candidates.reference[0] for a, b in alike]  # type: ignore[union-attr]
-    apart = [a.position.distance_m(b.position) for a, b in alike if a.position and b.position]
+    same_class = [pair for pair, agree in zip(pairs, same, strict=True) if agree]
+    first = [a.candidates.reference[0] == b.candidates.reference[0] for a, b in same_class]  # type: ignore[union-attr]
+    off_m = [a.position.distance_m(b.position) for a, b in same_class if a.position and b.position]
     return {
         "same_altitude_class": round(float(np.mean(same)), 4),
         "same_first_reference_where_so": round(float(np.mean(first)), 4),
-        "positions_within_5_m_where_so": round(float(np.mean(np.array(apart) <= 5)), 4),
+        "positions_within_5_m_where_so": round(float(np.mean(np.array(off_m) <= 5)), 4),
     }
 
 

@@ -1,10 +1,10 @@
-"""What grows where the fixed views look, and how much of a photo shows anything.
+"""What grows under each fixed view, and how much of a photo shows anything.
 
 python -m bench.accuracy.land_cover --data DIR --place mine
 
 Forest is where more than half of the ground in the frame is green and rough on the map, by a rule that was
 fixed before anything was measured. Photos are rendered from a picture that has an end: what of a frame lies
-beyond it is black. What photos show is not looked at. Writes bench/results/accuracy/land_cover_PLACE.csv and
+beyond it is black. The photos themselves are not used. Writes bench/results/accuracy/land_cover_PLACE.csv and
 .json; the accuracy page splits its tables by them.
 """
 
@@ -35,7 +35,7 @@ PHOTOS = MAPS | {"mine": "mine_2020-06.tif", "town": "town_hazy.tif"}
 SMALL_PX = (64, 48)
 
 
-class Shown(Protocol):
+class Renderable(Protocol):
     """A map, however it is kept."""
 
     def render(self, view: View, camera: Camera, size: tuple[int, int] | None = None) -> Rendered: ...
@@ -62,7 +62,7 @@ def main() -> None:
             out.writerow([i, f"{view.altitude_m:.1f}", f"{wooded:.3f}", named(wooded), f"{visible:.3f}"])
 
 
-def cover(ground: Shown, truth: View) -> str:
+def cover(ground: Renderable, truth: View) -> str:
     """What the map shows where a photo was taken: forest, or open ground."""
     return named(wooded_share(ground, truth))
 
@@ -71,7 +71,7 @@ def named(share: float) -> str:
     return "forest" if share > FOREST_SHARE else "open"
 
 
-def wooded_share(ground: Shown, truth: View) -> float:
+def wooded_share(ground: Renderable, truth: View) -> float:
     """How much of the ground in the frame is green and rough."""
     side_m = [round(side) for side in CAMERA.footprint_m(truth.altitude_m)]
     rendered = ground.render(truth, CAMERA, (side_m[0], side_m[1]))
@@ -84,7 +84,7 @@ def wooded_share(ground: Shown, truth: View) -> float:
     return float(wooded[rendered.valid > 0].mean())
 
 
-def visible_share(pictured: Shown, truth: View) -> float:
+def visible_share(pictured: Renderable, truth: View) -> float:
     """How much of a photo lies within the picture it is rendered from."""
     return float((pictured.render(truth, CAMERA, SMALL_PX).valid > 0).mean())
 

@@ -1,9 +1,9 @@
-"""Whether retrieval suffers when references are described in eight bits, or cut from sheets of ground.
+"""Whether retrieval suffers when references are described in int8, or cut from mosaics.
 
 python -m bench.accuracy.reference_descriptors --bundle B --manifest M.csv --cache DIR --name mine_dev
 
-The bundle's own map and network; references looked at one by one or cut from sheets, in single precision or
-in eight bits, each whitened on themselves; photos at their true altitude within ± 10 %, described in either
+The bundle's own map and network; references rendered one by one or cut from mosaics, in single precision or
+in int8, each whitened on themselves; photos at their true altitude within ± 10 %, described in either
 precision. All references are searched. Choose photos that nothing is evaluated on. Minutes; descriptors are
 kept in the cache.
 """
@@ -38,7 +38,7 @@ from nadirfix.runtime import Network, load_network
 
 CAMERA, NEAR_M, SEED, PIECE = DEFAULT_CAMERA, 100.0, 0, 8
 HEADINGS = 6  # half of what a bundle has, and half the time; photos are harder to find for it
-FORMS = ("single", "eight_bit")
+PRECISIONS = ("single", "eight_bit")
 
 
 def main() -> None:
@@ -52,11 +52,11 @@ def main() -> None:
     given.cache.mkdir(parents=True, exist_ok=True)
     bundle, rows = Bundle.load(given.bundle), read_photo_list(given.manifest)
     rows = rows[: given.limit or None]
-    photos = {form: photos_in(form, bundle, rows, given) for form in FORMS}
+    photos = {precision: photos_in(precision, bundle, rows, given) for precision in PRECISIONS}
     found = []
-    for way in ("alone", "sheets"):
-        for form in FORMS:
-            found += compared(bundle, rows, photos, given, (way, form))
+    for cut in ("alone", "mosaics"):
+        for precision in PRECISIONS:
+            found += compared(bundle, rows, photos, given, (cut, precision))
             print(json.dumps(found[-2:]), flush=True)
     results = {"seed": SEED, "photos": len(rows), "headings": HEADINGS, "rows": found}
     print(f"wrote {record(f'reference_descriptors_{given.name}', results)}")
@@ -65,21 +65,21 @@ def main() -> None:
 def compared(
     bundle: Bundle, rows: list[PhotoRecord], photos: dict, given: argparse.Namespace, kind: tuple[str, str]
 ) -> list[dict]:
-    way, form = kind
-    references = references_of(way, bundle)
-    units, spent_s = units_of(way, form, bundle, references, given)
+    cut, precision = kind
+    references = references_of(cut, bundle)
+    units, spent_s = units_of(cut, precision, bundle, references, given)
     recipe = bundle.recipe.references
     projection = Projection.fit(units, recipe.whiten_dims, power=recipe.whiten_power)
     known = projection(units)
     return [
-        {"references": way, "in": form, "photos_in": form_of_photos, "seconds": spent_s,
-         **recall(known, references, projection(unit(photos[form_of_photos])), rows)}
-        for form_of_photos in FORMS
+        {"references": cut, "in": precision, "photos_in": photo_precision, "seconds": spent_s,
+         **recall(known, references, projection(unit(photos[photo_precision])), rows)}
+        for photo_precision in PRECISIONS
     ]  # fmt: skip
 
 
 def recall(known: np.ndarray, references: References, queries: np.ndarray, rows: list[PhotoRecord]) -> dict:
-    """The share of photos with a reference less than 100 m off among the nearest-looking ones."""
+    """The share of photos with a reference less than 100 m off among the most similar ones."""
     nearest = np.argsort(-(queries @ known.T), axis=1, kind="stable")[:, :10]
     truth = np.array([[row.point.east_m, row.point.north_m] for row in rows])
     east, north = references.east_m[nearest], references.north_m[nearest]
@@ -87,10 +87,10 @@ def recall(known: np.ndarray, references: References, queries: np.ndarray, rows:
     return {f"r{k}": round(100 * float(near[:, :k].any(axis=1).mean()), 1) for k in (1, 5, 10)}
 
 
-def references_of(way: str, bundle: Bundle) -> References:
+def references_of(cut: str, bundle: Bundle) -> References:
     """The views of the bundle's recipe: on whole steps, or anywhere."""
     settings = bundle.recipe.references
-    steps = 0 if way == "alone" else settings.steps
+    steps = 0 if cut == "alone" else settings.steps
     options = dataclasses.replace(settings, steps=steps, headings=HEADINGS)
     views = choose_views(bundle.texture, bundle.canonical, bundle.grid, options).views
     return References.sorted_by_class(
@@ -98,19 +98,21 @@ def references_of(way: str, bundle: Bundle) -> References:
     )
 
 
-def units_of(way: str, form: str, bundle: Bundle, references: References, given) -> tuple[np.ndarray, float]:
-    kept, note = (
-        given.cache / f"{given.name}-{way}-{form}.npy",
-        given.cache / f"{given.name}-{way}-{form}.json",
+def units_of(
+    cut: str, precision: str, bundle: Bundle, references: References, given
+) -> tuple[np.ndarray, float]:
+    cached, note = (
+        given.cache / f"{given.name}-{cut}-{precision}.npy",
+        given.cache / f"{given.name}-{cut}-{precision}.json",
     )
-    if not kept.exists():
+    if not cached.exists():
         texture = Texture.load(bundle.path / parts.TEXTURE, kept_tiles=256)
         size = bundle.recipe.place_network.width_px, bundle.recipe.place_network.height_px
         renderer, began = ReferenceRenderer(texture, bundle.canonical, references, size), time.monotonic()
-        describe = alone if way == "alone" else by_sheets
-        describe(renderer, network_file(bundle, form), bundle, kept)
+        describe = alone if cut == "alone" else by_mosaic
+        describe(renderer, network_file(bundle, precision), bundle, cached)
         note.write_text(json.dumps({"seconds": round(time.monotonic() - began, 1)}))
-    return np.load(kept), json.loads(note.read_text())["seconds"]
+    return np.load(cached), json.loads(note.read_text())["seconds"]
 
 
 def alone(renderer: ReferenceRenderer, path: Path, _bundle: Bundle, target: Path) -> None:
@@ -124,37 +126,37 @@ def alone(renderer: ReferenceRenderer, path: Path, _bundle: Bundle, target: Path
     np.save(target, np.concatenate(pieces))
 
 
-def by_sheets(renderer: ReferenceRenderer, path: Path, bundle: Bundle, target: Path) -> None:
+def by_mosaic(renderer: ReferenceRenderer, path: Path, bundle: Bundle, target: Path) -> None:
     steps, options = bundle.recipe.references.steps, bundle.recipe.place_network
     features = target.with_suffix(".onnx")
     write_feature_network(path, features)
     network = load_network(features, threads=1)
-    sheets = plan_mosaics(renderer.references, renderer.canonical, steps, origin_m=bundle.grid.origin_m)
+    mosaics = plan_mosaics(renderer.references, renderer.canonical, steps, origin_m=bundle.grid.origin_m)
 
-    def describe_mosaic(sheet: Any) -> np.ndarray:
-        return pool_views(network, renderer.mosaic(sheet, steps), sheet, steps, options)
+    def describe_mosaic(mosaic: Any) -> np.ndarray:
+        return pool_views(network, renderer.mosaic(mosaic, steps), mosaic, steps, options)
 
     describe_mosaics(
-        renderer, describe_mosaic, sheets, target, folder=target.with_suffix(".sheets"), progress=quiet
+        renderer, describe_mosaic, mosaics, target, folder=target.with_suffix(".mosaics"), progress=quiet
     )
 
 
-def network_file(bundle: Bundle, form: str) -> Path:
+def network_file(bundle: Bundle, precision: str) -> Path:
     files = bundle.network_files(parts.PLACE)
-    path = files.float32 if form == "single" else files.int8
+    path = files.float32 if precision == "single" else files.int8
     if path is None:
-        raise SystemExit("the bundle has no place network in eight bits")
+        raise SystemExit("the bundle has no place network in int8")
     return path
 
 
-def photos_in(form: str, bundle: Bundle, rows: list[PhotoRecord], given) -> np.ndarray:
-    kept = given.cache / f"{given.name}-photos-{form}-{len(rows)}.npy"
-    if not kept.exists():
-        network: Network = load_network(network_file(bundle, form))
+def photos_in(precision: str, bundle: Bundle, rows: list[PhotoRecord], given) -> np.ndarray:
+    cached = given.cache / f"{given.name}-photos-{precision}-{len(rows)}.npy"
+    if not cached.exists():
+        network: Network = load_network(network_file(bundle, precision))
         off = np.random.default_rng(SEED).uniform(-0.1, 0.1, len(rows))
         crops = (crop(bundle, row, float(part)) for row, part in zip(rows, off, strict=True))
-        np.save(kept, np.concatenate([network.run(one[None]) for one in crops]))
-    return np.load(kept)
+        np.save(cached, np.concatenate([network.run(one[None]) for one in crops]))
+    return np.load(cached)
 
 
 def crop(bundle: Bundle, row: PhotoRecord, off: float) -> np.ndarray:

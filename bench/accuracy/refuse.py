@@ -45,7 +45,7 @@ GREEN, ROUGH_LEVELS, ROUGH_M, CLOSED = 0.05, 8.0, 7, 0.8
 ATTEMPTS, NOISE = 200, 2.0
 COLUMNS = ("ground", "altitude_m", "easting_m", "northing_m", "status", "error_m", "inliers", "total_ms")
 Line = dict[str, Any]
-Shot = tuple[str, View, bytes]
+GroundTruthPhoto = tuple[str, View, bytes]
 
 
 def main() -> None:
@@ -62,8 +62,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.work or Path(scratch)
         lines: list[Line] = []
-        for bundle, shot in photos_of(given, folder):
-            lines.append(line(bundle, *shot))
+        for bundle, taken in photos_of(given, folder):
+            lines.append(line(bundle, *taken))
             networks = networks_of(bundle.manifest)
     by_ground = {"seed": given.seed, "altitude_m": [LOW_M, HIGH_M], "grounds": summary(lines)}
     by_ground["networks"] = networks
@@ -73,22 +73,22 @@ def main() -> None:
         print(ground, found)
 
 
-def photos_of(given: argparse.Namespace, scratch: Path) -> Iterator[tuple[Bundle, Shot]]:
-    """Photos to be placed, with the bundle to place them by."""
+def photos_of(given: argparse.Namespace, scratch: Path) -> Iterator[tuple[Bundle, GroundTruthPhoto]]:
+    """Photos to be located, with the bundle to locate them with."""
     if given.bundle is None:
         world = covered(make_world(size_m=SIZE_M, gsd_m=GSD_M, seed=given.seed), seed=given.seed)
         scratch.mkdir(parents=True, exist_ok=True)
         old, target = scratch / "old.tif", scratch / "world.nadir"
         write_geotiff(old, world.old, affine=world.affine, epsg=world.epsg)
         bundle = build_bundle(old, target, recipe=RECIPES["standard"], resume=True)
-        yield from ((bundle, shot) for shot in of_world(world, given))
+        yield from ((bundle, taken) for taken in of_world(world, given))
         return
     bundle = Bundle.load(given.bundle)
     with GeoMap.open(given.photos_from) as ground:
-        yield from ((bundle, shot) for shot in of_forest(bundle.texture, ground, given))
+        yield from ((bundle, taken) for taken in of_forest(bundle.texture, ground, given))
 
 
-def of_world(world: World, given: argparse.Namespace) -> Iterator[Shot]:
+def of_world(world: World, given: argparse.Namespace) -> Iterator[GroundTruthPhoto]:
     """Photos wholly inside each piece of the newer date."""
     new = Texture.from_array(world.new, None, affine=world.affine, epsg=world.epsg)
     for name in GROUNDS:
@@ -101,13 +101,13 @@ def of_world(world: World, given: argparse.Namespace) -> Iterator[Shot]:
 def inside(center: Point, rng: np.random.Generator) -> View:
     """A view whose whole frame lies on the piece around this place."""
     altitude_m = rng.uniform(LOW_M, HIGH_M)
-    spare_m = DISC_M - float(np.hypot(*CAMERA.footprint_m(altitude_m))) / 2
-    away_m, toward = spare_m * np.sqrt(rng.uniform()), rng.uniform(0, 2 * np.pi)
+    free_m = DISC_M - float(np.hypot(*CAMERA.footprint_m(altitude_m))) / 2
+    away_m, toward = free_m * np.sqrt(rng.uniform()), rng.uniform(0, 2 * np.pi)
     place = center.moved(float(away_m * np.sin(toward)), float(away_m * np.cos(toward)))
     return View(place, altitude_m, rng.uniform(0, 360))
 
 
-def of_forest(texture: Texture, ground: GeoMap, given: argparse.Namespace) -> Iterator[Shot]:
+def of_forest(texture: Texture, ground: GeoMap, given: argparse.Namespace) -> Iterator[GroundTruthPhoto]:
     """Photos of the newer date at random places where the older map shows closed forest all over."""
     rng, found = np.random.default_rng(given.seed), 0
     west, south, east, north = ground.bounds

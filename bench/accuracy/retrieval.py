@@ -1,4 +1,4 @@
-"""How well photos of real ground are placed without training a network on it.
+"""How well photos of real ground are located without training a network on it.
 
 python -m bench.accuracy.retrieval --data DIR --place mine --cache DIR
     [--fixed]          the fixed views, for the record, instead of views drawn with a seed of our own
@@ -9,7 +9,7 @@ Rows: ``standard`` is the recipe as it comes, ``imagenet`` the same with an untr
 A bundle of each row is built once and kept in the cache, as are the photos. Every photo is decoded once; its
 altitude is taken as true, true within ± 10 %, as estimated (hard: the middle of the best class; soft: the
 mean of all), and not at all (the whole photo); each is described once, and searched in three cells, in all,
-and among references that look north alone. Votes of the whole frame stand beside it. Photos are told apart by
+and among references that face north alone. Votes of the whole frame come with it. Photos are split by
 altitude and by what the map shows where they were taken: forest where more than half of it is green and
 rough, by a rule that was fixed before anything was measured. Results go to bench/results as JSON, and per
 photo as CSV.
@@ -201,7 +201,7 @@ def located(
 
 
 def one(bundle: Bundle, path: Path, truth: View, off: float, *, votes: bool) -> Iterator[Row]:
-    """Every way of placing one photo, a line each."""
+    """Every way of locating one photo, a line each."""
     pixels = decode(path.read_bytes(), max_pixels=10**9)
     estimate = estimated(bundle, pixels)
     known = {
@@ -215,8 +215,8 @@ def one(bundle: Bundle, path: Path, truth: View, off: float, *, votes: bool) -> 
         "altitude_m": round(truth.altitude_m, 1),
         "cover": cover(bundle.texture, truth),
     }
-    for way, altitude_m in known.items():
-        line = {**base, "altitude": way, "altitude_off_m": round(altitude_m - truth.altitude_m, 1)}
+    for source, altitude_m in known.items():
+        line = {**base, "altitude": source, "altitude_off_m": round(altitude_m - truth.altitude_m, 1)}
         yield from ({**line, **row} for row in searched(bundle, cropped(bundle, pixels, altitude_m), truth))
     yield from ({**base, "altitude": "none", **row} for row in searched(bundle, whole(bundle, pixels), truth))
     if votes:

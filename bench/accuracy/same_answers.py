@@ -1,4 +1,4 @@
-"""Whether a change of the code changed any answer: the same photos placed by two versions of the package.
+"""Whether a change of the code changed any answer: the same photos located by two versions of the package.
 
     python -m bench.accuracy.same_answers --source OTHER/src --map OLD.tif --newer NEW.tif --out before.json
     python -m bench.accuracy.same_answers --map OLD.tif --newer NEW.tif --out after.json --against before.json
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def answers_of(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Photos taken, a bundle built and the photos placed, all by one version of the package."""
+    """Photos taken, a bundle built and the photos located, all by one version of the package."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         taken, bundle = str(folder / "photos"), str(folder / "place.nadir")

@@ -1,4 +1,4 @@
-"""What each stage adds, and what is lost without it: the same photos placed in every way, in turns.
+"""What each stage adds, and what is lost without it: the same photos located with every variant, in turns.
 
 python -m bench.accuracy.stages --bundle B --manifest M.csv --name NAME [--count 100]
 
@@ -38,8 +38,8 @@ def options_with(**changes: Any) -> LocateOptions:
     return replace(WHOLE, verification=VerifyOptions(search=SearchOptions(**changes)))
 
 
-#: Every way, in the order of the table; what it says is in docs/accuracy.md.
-WAYS: dict[str, LocateOptions] = {
+#: Every variant, in the order of the table, which is in docs/accuracy.md.
+VARIANTS: dict[str, LocateOptions] = {
     "crop": CROP,
     "votes": replace(WHOLE, verify=False, whole_frame=True, votes=ONE_ALTITUDE),
     "scales": replace(WHOLE, verify=False, whole_frame=True),
@@ -61,25 +61,25 @@ def main() -> None:
     options.add_argument("--count", type=int, default=100, help="photos, spread over all")
     given = options.parse_args()
     bundle = Bundle.load(given.bundle)
-    records = placed(bundle, given)
-    lines = [line(way, query) for way, queries in records.items() for query in queries]
-    ways = {way: summary(queries, records["crop"]) for way, queries in records.items()}
-    results = {"seed": 0, "photos": len(records["crop"]), "ways": ways}
+    records = located(bundle, given)
+    lines = [line(variant, query) for variant, queries in records.items() for query in queries]
+    variants = {variant: summary(queries, records["crop"]) for variant, queries in records.items()}
+    results = {"seed": 0, "photos": len(records["crop"]), "ways": variants}
     results["networks"] = networks_of(bundle.manifest)
     print(f"wrote {record(f'stages_{given.name}', results)}")
     record_lines(f"stages_{given.name}", COLUMNS, lines)
-    for way, values in ways.items():
-        print(way, values)
+    for variant, values in variants.items():
+        print(variant, values)
 
 
-def placed(bundle: Bundle, given: argparse.Namespace) -> dict[str, list[QueryRecord]]:
-    """Every photo in every way, one photo after the other; the first ones twice, so that nothing is cold."""
+def located(bundle: Bundle, given: argparse.Namespace) -> dict[str, list[QueryRecord]]:
+    """Every photo with every variant, photo by photo; the first ones twice, so that nothing is cold."""
     rows = spread(read_photo_list(given.manifest), given.count)
-    records: dict[str, list[QueryRecord]] = {way: [] for way in WAYS}
+    records: dict[str, list[QueryRecord]] = {variant: [] for variant in VARIANTS}
     for row in [*rows[:WARM_UP], *rows]:
-        for way, how in WAYS.items():
-            records[way].append(record_of(row, locate(row.photo, bundle=bundle, options=how)))
-    return {way: queries[WARM_UP:] for way, queries in records.items()}
+        for variant, how in VARIANTS.items():
+            records[variant].append(record_of(row, locate(row.photo, bundle=bundle, options=how)))
+    return {variant: queries[WARM_UP:] for variant, queries in records.items()}
 
 
 def summary(queries: Sequence[QueryRecord], crops: Sequence[QueryRecord]) -> dict[str, Any]:
@@ -100,11 +100,11 @@ def spent(query: QueryRecord) -> float:
     return query.fix.timings_ms["total"]
 
 
-def line(way: str, query: QueryRecord) -> dict[str, Any]:
+def line(variant: str, query: QueryRecord) -> dict[str, Any]:
     assert query.fix is not None
     off_m = error_m(query)
     error = f"{off_m:.2f}" if math.isfinite(off_m) else ""
-    values = (query.photo, query.altitude_m, way, query.fix.status, error, f"{spent(query):.1f}")
+    values = (query.photo, query.altitude_m, variant, query.fix.status, error, f"{spent(query):.1f}")
     return dict(zip(COLUMNS, values, strict=True))
 
 

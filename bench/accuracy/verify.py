@@ -1,4 +1,4 @@
-"""What asking the map is worth: metres, headings, altitudes, refusals and time, with and without it.
+"""What verification against the map is worth: metres, headings, altitudes, refusals and time.
 
     python -m bench.accuracy.verify [OPTIONS]
     (nothing)                                    a procedural world, displaced views
@@ -7,8 +7,8 @@
     --bundle B --manifest M.csv --name mine      the whole chain of a bundle, in turns
     --bundle B --manifest M.csv --foreign        photos of another place
 
-"Displaced" starts from the true view moved by up to 30 m, 15° and 12 %, with another place as a rival, and so
-measures matching alone. With a bundle each photo is placed twice, verified and not, and the ratio of the two
+"Displaced" starts from the true view moved by up to 30 m, 15° and 12 %, with another place competing, and so
+measures matching alone. With a bundle each photo is located twice, verified and not, and the ratio of the two
 times is taken photo by photo. One line per photo goes to results/accuracy/verify_NAME.csv.
 """
 
@@ -29,7 +29,13 @@ from bench.lib.displaced import moved
 from bench.lib.record import networks_of, record, record_lines
 from nadirfix.bundle import Bundle
 from nadirfix.camera import DEFAULT_CAMERA
-from nadirfix.evaluation.metrics import QueryRecord, error_m, heading_error_deg, measures, trust
+from nadirfix.evaluation.metrics import (
+    QueryRecord,
+    calibration_measures,
+    error_m,
+    heading_error_deg,
+    measures,
+)
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
@@ -90,12 +96,12 @@ def main() -> None:
 def run(given: argparse.Namespace, scratch: Path) -> tuple[list[Line], list[QueryRecord]]:
     if given.bundle:
         rows = spread(read_photo_list(given.manifest), given.count)
-        return both_ways(rows, Bundle.load(given.bundle))
+        return both_variants(rows, Bundle.load(given.bundle))
     if given.map is None:
         write_world(scratch / "world", size_m=1500.0, gsd_m=0.5, seed=given.seed + 41)
-        given.map, shots = scratch / "world" / "old.tif", SimulateOptions(count=40, seed=given.seed)
+        given.map, simulation = scratch / "world" / "old.tif", SimulateOptions(count=40, seed=given.seed)
         with GeoMap.open(scratch / "world" / "new.tif") as ground:
-            simulate_photos(ground, scratch / "photos", camera=DEFAULT_CAMERA, options=shots)
+            simulate_photos(ground, scratch / "photos", camera=DEFAULT_CAMERA, options=simulation)
         given.manifest = scratch / "photos" / "manifest.csv"
     with GeoMap.open(given.map) as ground:
         pack_texture(ground, scratch / "map.ntx", options=TextureOptions())
@@ -118,7 +124,7 @@ def spread(rows: Sequence[PhotoRecord], count: int) -> list[PhotoRecord]:
     return [rows[int(k * step)] for k in range(int(len(rows) / step))]
 
 
-def both_ways(rows: Sequence[PhotoRecord], bundle: Bundle) -> tuple[list[Line], list[QueryRecord]]:
+def both_variants(rows: Sequence[PhotoRecord], bundle: Bundle) -> tuple[list[Line], list[QueryRecord]]:
     """Every photo verified and not, in turns; the first ones twice, so that nothing is cold."""
     plain = LocateOptions(verify=False, whole_frame=False, cells=LocateOptions().published_cells)
     lines, records = [], []
@@ -197,7 +203,7 @@ def summary(lines: Sequence[Line], records: Sequence[QueryRecord], *, foreign: b
     results = {"photos": len(lines), "answered_percent": percent(len(answered), len(lines))}
     if foreign:
         return results
-    whole, sure = measures(records), trust(records)
+    whole, sure = measures(records), calibration_measures(records)
     results["wrong_fix_percent"] = percent(whole["wrong_fix"], len(lines))
     results["s_loc"], results["error_m"] = whole["s_loc"], whole["error_m"]
     results["radius95"] = sure["radius95"]

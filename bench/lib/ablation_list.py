@@ -26,7 +26,7 @@ class Row:
     changes: str = "usual"
     imprint: int = 0
     views: str = "fixed"
-    beside: bool = False  # altitudes: other places have half of every batch
+    joint: bool = False  # altitudes: other places have half of every batch
     intensity: str = "bytes"  # what spectra are taken of
     steps: int = 0  # of its own; 0: as many as all
     rate: float = 3e-4  # of the extractor
@@ -50,11 +50,11 @@ def without_contrast(changed: str, steps: int, **more) -> Row:
 CONTRAST_TRIALS: dict[str, Row] = {
     "try-altitude-contrast": without_contrast("usual changes", 250),
     "try-altitude-contrast-long": without_contrast("usual changes", 700),
-    "try-altitude-contrast-beside": without_contrast("usual changes, other places beside", 700, beside=True),
+    "try-altitude-contrast-beside": without_contrast("usual changes, with other places", 700, joint=True),
     "try-altitude-wide-contrast": without_contrast("wide changes", 250, changes="wide"),
     "try-altitude-wide-contrast-long": without_contrast("wide changes", 700, changes="wide"),
     "try-altitude-wide-contrast-beside": without_contrast(
-        "wide changes, other places beside", 700, changes="wide", beside=True
+        "wide changes, with other places", 700, changes="wide", joint=True
     ),
     "try-altitude-wide-contrast-gentle": without_contrast(
         "wide changes, a third of the rate", 250, changes="wide", rate=1e-4
@@ -98,19 +98,19 @@ TRIALS: dict[str, Row] = {
         "altitude, wide changes, 700 steps", start="other places", changes="wide", views="own", steps=700
     ),
     "try-altitude-beside": altitude(
-        "altitude, usual changes, 700 steps, other places beside",
+        "altitude, usual changes, 700 steps, with other places",
         start="other places",
         views="own",
         steps=700,
-        beside=True,
+        joint=True,
     ),
     "try-altitude-wide-beside": altitude(
-        "altitude, wide changes, 700 steps, other places beside",
+        "altitude, wide changes, 700 steps, with other places",
         start="other places",
         changes="wide",
         views="own",
         steps=700,
-        beside=True,
+        joint=True,
     ),
     **CONTRAST_TRIALS,
     "try-place-usual": place("places, usual changes", views="own"),

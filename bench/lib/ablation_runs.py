@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from bench.lib.joint_training import other_places, train_beside
+from bench.lib.joint_training import other_places, train_jointly
 from bench.lib.photos import (
     altitude_scores,
     decoded,
@@ -30,10 +30,10 @@ from nadirfix.train.place import place_sampler, train_place
 
 
 def altitudes(source: DeviceRenderer, photos: list, views: Views, recipe: Recipe, given) -> tuple[dict, list]:
-    """How well the altitude is told, trained on the map."""
+    """How well the altitude is estimated, trained on the map."""
     device = given.device
-    if given.beside:
-        trained = train_beside(source, other_places(given.real, given.place), recipe, print_steps())
+    if given.joint:
+        trained = train_jointly(source, other_places(given.real, given.place), recipe, print_steps())
     else:
         trained = train_altitude(source.texture, recipe, device=device, renderer=source, report=print_steps())
     scores = altitude_scores(trained.network, photos, recipe.altitude_network, recipe, device)

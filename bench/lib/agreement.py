@@ -1,4 +1,4 @@
-"""Times of both ways as ratios, and whether both say the same."""
+"""Times of both paths as ratios, and whether both give the same answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The published path done in the straightforward way: what the fast one is measured against.
 
 Photos are decoded whole, networks run eagerly in single precision, the photo is enlarged and then cropped,
-and every reference is looked at. Same weights, same references, same weighted coordinate as ``locate``.
+and every reference is compared. Same weights, same references, same weighted coordinate as ``locate``.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from nadirfix.world.make import make_world
 Pair = tuple[np.ndarray, View]
 CAMERA = Camera(1024, 768, 600.0, 600.0)
 ALTITUDE_M = (100.0, 600.0)
-WAVES = 24
+COMPONENTS = 24
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,14 +86,14 @@ def photos(source: Texture, given: argparse.Namespace) -> list[Pair]:
 def warped(pixels: np.ndarray, view: View, given: argparse.Namespace, rng: np.random.Generator) -> np.ndarray:
     """The photo as if its ground lay a little elsewhere than on the map, here more and there less."""
     strong_m = math.exp(rng.uniform(*np.log(given.warp_m)))
-    length_m = np.exp(rng.uniform(math.log(80), math.log(1200), WAVES))
-    toward, phase = rng.uniform(0, 2 * math.pi, (2, WAVES))
+    length_m = np.exp(rng.uniform(math.log(80), math.log(1200), COMPONENTS))
+    toward, phase = rng.uniform(0, 2 * math.pi, (2, COMPONENTS))
     height, width = pixels.shape[:2]
     gsd_m = CAMERA.gsd_m(view.altitude_m)
     x, y = np.meshgrid(np.arange(0, width, 16), np.arange(0, height, 16))
     along = (x[..., None] * np.cos(toward) + y[..., None] * np.sin(toward)) * gsd_m / length_m
     waves = np.cos(2 * math.pi * along + phase)
-    push = waves @ rng.normal(0, 1, (WAVES, 2)) * strong_m / math.sqrt(WAVES / 2) / gsd_m
+    push = waves @ rng.normal(0, 1, (COMPONENTS, 2)) * strong_m / math.sqrt(COMPONENTS / 2) / gsd_m
     whole = cv2.resize(push.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR)
     column, row = np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32))
     at = column + whole[..., 0], row + whole[..., 1]

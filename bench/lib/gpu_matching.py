@@ -1,4 +1,4 @@
-"""A photo held against the map with rendering, points and matches on a GPU; geometry stays on the host."""
+"""A photo matched with the map: rendering, keypoints and matches on a GPU; geometry stays on the host."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from nadirfix.verify.registration import (
     window_camera,
 )
 
-_CELL, _STEP_PX, _DESCRIPTION, _MARGIN_PX = 8, 32, 64, 5
+_CELL, _STEP_PX, _DESCRIPTOR, _MARGIN_PX = 8, 32, 64, 5
 
 
 class Ground:
-    """The map and the network that finds points, in the GPU's memory, and threads for geometry."""
+    """The map and the network that finds keypoints, in the GPU's memory, and threads for geometry."""
 
     def __init__(
         self, texture: Texture, network: torch.nn.Module, options: VerifyOptions, device: Any
@@ -44,25 +44,25 @@ class Ground:
         self.pool = ThreadPoolExecutor(2)
         self._recorded: dict[torch.Size, Recorded] = {}
 
-    def points(self, grey: Tensor) -> Points:
-        """Points of a picture; on a GPU played back from a CUDA graph, of which each size has its own."""
+    def keypoints(self, grey: Tensor) -> Keypoints:
+        """Keypoints of a picture; on a GPU played back from a CUDA graph, of which each size has its own."""
         if not grey.is_cuda:
-            return points(self.network, grey, self.options)
+            return keypoints(self.network, grey, self.options)
         if grey.shape not in self._recorded:
-            self._recorded[grey.shape] = Recorded(lambda g: points(self.network, g, self.options), grey)
-        return Points(*(part.clone() for part in self._recorded[grey.shape](grey)))
+            self._recorded[grey.shape] = Recorded(lambda g: keypoints(self.network, g, self.options), grey)
+        return Keypoints(*(part.clone() for part in self._recorded[grey.shape](grey)))
 
 
-class Points(NamedTuple):
-    """Points of a picture and their descriptions, in the GPU's memory."""
+class Keypoints(NamedTuple):
+    """Keypoints of a picture and their descriptors, in the GPU's memory."""
 
     places: Tensor  # (n, 2) pixels
     descriptors: Tensor
-    there: Tensor  # which of them are points: there are always as many rows, so that nobody has to wait
+    there: Tensor  # which of them are keypoints: there are always as many rows, so that nobody has to wait
 
 
 class OnDevice(Registration):
-    """The product's comparison with rendering, points and matches on the GPU; geometry stays on the host."""
+    """The product's registration, with rendering, keypoints and matches on the GPU; geometry on the host."""
 
     def __init__(self, photo: Tensor, camera: Camera, ground: Ground) -> None:
         nothing = np.zeros((1, 1, 3), np.uint8)
@@ -74,7 +74,7 @@ class OnDevice(Registration):
         if width_px not in self._by_width:
             camera = self._camera.resized(width_px, round(width_px * 0.75))
             small = functional.interpolate(self._grey, (camera.height_px, camera.width_px), mode="area")
-            found = self._ground.points(small)
+            found = self._ground.keypoints(small)
             self._by_width[width_px] = ImageFeatures(camera, found)  # type: ignore[arg-type]
         return self._by_width[width_px]
 
@@ -103,14 +103,14 @@ class OnDevice(Registration):
         center = np.array([[view.center.east_m], [view.center.north_m]])
         query_view = Views.level(*center, np.array([view.altitude_m]), np.array([view.heading_deg]))
         rendered, _ = self._ground.source.render(query_view, camera, (camera.width_px, camera.height_px))
-        ground = self._ground.points(rendered.mean(1, keepdim=True))
+        ground = self._ground.keypoints(rendered.mean(1, keepdim=True))
         pairs = matched(photo.features, ground)  # type: ignore[arg-type]
         return photo.camera, camera, *arriving(pairs)
 
     def _match_result(
         self, view: View, photo: Camera, ground: Camera, pairs: Tensor, there: Any
     ) -> MatchResult:
-        """What the matches say, once they are there."""
+        """The registration, once the matches have arrived."""
         if there is not None:
             there.synchronize()
         kept = pairs[pairs[:, 4] > 0].numpy()
@@ -136,22 +136,22 @@ def arriving(pairs: Tensor) -> tuple[Tensor, Any]:
     return there, event
 
 
-def matched(photo: Points, ground: Points) -> Tensor:
+def matched(photo: Keypoints, ground: Keypoints) -> Tensor:
     """Every point of the photo with its likeliest counterpart, and whether each is the other's."""
     table = photo.descriptors @ ground.descriptors.T
     table = torch.where(photo.there[:, None] & ground.there[None], table, -2.0)
-    likeness, forth = table.max(dim=1)
+    similarity, forth = table.max(dim=1)
     own = torch.arange(len(table), device=table.device)
-    mutual = (table.argmax(dim=0)[forth] == own) & (likeness >= 0.0) & photo.there
+    mutual = (table.argmax(dim=0)[forth] == own) & (similarity >= 0.0) & photo.there
     return torch.cat([photo.places, ground.places[forth], mutual[:, None].float()], dim=1)
 
 
-def points(network: torch.nn.Module, grey: Tensor, options: Any) -> Points:
-    """Points and descriptions as ``XFeatDetector`` finds them, found and left on the GPU."""
+def keypoints(network: torch.nn.Module, grey: Tensor, options: Any) -> Keypoints:
+    """Keypoints and descriptors as ``XFeatDetector`` finds them, found and left on the GPU."""
     rows, columns = grey.shape[-2:]
     padded = functional.pad(grey, (0, -columns % _STEP_PX, 0, -rows % _STEP_PX), mode="replicate")
     output = network(padded).float()
-    chance = functional.pixel_shuffle(output[:, _DESCRIPTION:-1], _CELL)
+    chance = functional.pixel_shuffle(output[:, _DESCRIPTOR:-1], _CELL)
     peak = (chance >= functional.max_pool2d(chance, 5, 1, 2)) & (chance > XFEAT_THRESHOLD)
     inside = torch.zeros_like(peak)
     inside[..., _MARGIN_PX : rows - _MARGIN_PX, _MARGIN_PX : columns - _MARGIN_PX] = True
@@ -162,6 +162,6 @@ def points(network: torch.nn.Module, grey: Tensor, options: Any) -> Points:
     at = best.indices
     y, x = at // width, at % width
     spots = torch.stack([2.0 * x / (width - 1) - 1, 2.0 * y / (height - 1) - 1], dim=1)[None, None]
-    taken = functional.grid_sample(output[:, :_DESCRIPTION], spots, mode="bicubic", align_corners=False)
+    taken = functional.grid_sample(output[:, :_DESCRIPTOR], spots, mode="bicubic", align_corners=False)
     described = functional.normalize(taken[0, :, 0].T, dim=1)
-    return Points(torch.stack([x + 0.5, y + 0.5], dim=1), described, best.values > 0)
+    return Keypoints(torch.stack([x + 0.5, y + 0.5], dim=1), described, best.values > 0)

@@ -65,8 +65,10 @@ class Known:
         """The nearest references of these cells and their cosines, the nearest first."""
         rows = self.first[cells][..., None] + torch.arange(self.count, device=cells.device)
         rows = rows.flatten(1)
-        alike = torch.bmm(self.descriptors[rows], embedding.to(self.descriptors.dtype)[..., None])[..., 0]
-        best = alike.float().topk(RETRIEVE, dim=1)
+        similarity = torch.bmm(self.descriptors[rows], embedding.to(self.descriptors.dtype)[..., None])[
+            ..., 0
+        ]
+        best = similarity.float().topk(RETRIEVE, dim=1)
         return rows.gather(1, best.indices), best.values
 
     def search_all(self, embedding: Tensor) -> tuple[Tensor, Tensor]:
@@ -172,8 +174,8 @@ class Pipeline(nn.Module):
         """Altitude class, descriptor, references and cosines of each photo."""
         which = self.classes(photos).argmax(1)
         descriptors = self.embed(photos, which)
-        rows, alike = self.known.search(descriptors, self.known.likeliest(descriptors))
-        return which, descriptors, rows, alike
+        rows, similarity = self.known.search(descriptors, self.known.likeliest(descriptors))
+        return which, descriptors, rows, similarity
 
 
 def folded(network: nn.Module) -> nn.Module:

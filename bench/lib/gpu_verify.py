@@ -1,7 +1,7 @@
-"""What one verified fix costs on a GPU: the middle asked, points, matches, and the view they speak for.
+"""What one verified fix costs on a GPU: retrieval by the middle, keypoints, matches, the fitted view.
 
-Networks have a random start, so what they find costs what it costs but leads nowhere; what is held against
-the map is a place that is wrong, then the true view as far off as retrieval leaves it.
+Networks have a random start, so what they find costs what it costs but leads nowhere; what is verified
+is a place that is wrong, then the true view as far off as retrieval leaves it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from nadirfix.verify.search import HypothesisStage, verify_hypotheses
 
 def export_xfeat(path: Path) -> None:
     """Write the matcher as TorchScript, its weights inside."""
-    from nadirfix.train.xfeat import _pretrained, _told_together
+    from nadirfix.train.xfeat import _pretrained, _single_output
 
-    network = _told_together(_pretrained())
+    network = _single_output(_pretrained())
     with torch.no_grad():
         torch.jit.save(torch.jit.trace(network, torch.rand(1, 1, 384, 512)), str(path))
 
@@ -47,9 +47,9 @@ def load_xfeat(file: Path | None, device: torch.device) -> torch.nn.Module:
         # Its sizes are worked out with constants, which have to stay on the host: asking for one that is on
         # the GPU waits for it, and cannot be recorded.
         return torch.jit.freeze(torch.jit.load(str(file), map_location="cpu").eval().to(device))
-    from nadirfix.train.xfeat import _pretrained, _told_together
+    from nadirfix.train.xfeat import _pretrained, _single_output
 
-    return _told_together(_pretrained()).to(device)
+    return _single_output(_pretrained()).to(device)
 
 
 def verified_figures(
@@ -85,7 +85,7 @@ class Fixer:
         self.pipeline, self.ground, self.given = pipeline, ground, given
         self.options = LocateOptions()
         network = load_xfeat(given.xfeat, given.device)
-        self.looked_at = Ground(ground, network, self.options.verification, given.device)
+        self.ground_features = Ground(ground, network, self.options.verification, given.device)
         self.single = single
         self.camera = pipeline.recipe.camera
         bins = AltitudeBins.from_options(pipeline.recipe.bins)
@@ -108,7 +108,7 @@ class Fixer:
         marks = [time.perf_counter()]
         self.single(photo[None])[2].cpu()
         marks.append(time.perf_counter())
-        registration = OnDevice(photo, self.camera, self.looked_at)
+        registration = OnDevice(photo, self.camera, self.ground_features)
         verdict = verify_hypotheses(
             [HypothesisStage(self.hypotheses_at(truth))], registration, self.options.verification
         )
@@ -119,8 +119,8 @@ class Fixer:
         right = verdict.confirmed is not None and verdict.confirmed.view.center.distance_m(truth.center) < 10
         return {
             "single crop": one,
-            "places held against the map": matched,
-            "of that, first looks": registration.first_matches_ms,
+            "hypotheses verified against the map": matched,
+            "of that, first matches": registration.first_matches_ms,
             "of that, the longest geometry": max(registration.geometry_ms),
             "verified fix": one + matched,
             "votes of the whole frame, three altitudes": whole,
@@ -141,7 +141,7 @@ class Fixer:
             descriptors = functional.normalize(self.pipeline.place(crops).float(), dim=1)
             descriptors = functional.normalize(self.pipeline.whiten(descriptors), dim=1)
             best = nearest(self.pipeline.known, descriptors, VoteOptions().retrieve)
-            votes_of_levels.append(self.voices(*best, middles, altitude_m))
+            votes_of_levels.append(self.crop_votes(*best, middles, altitude_m))
         joined = Votes(
             *(np.concatenate([getattr(v, name) for v in votes_of_levels]) for name in Votes.__slots__)
         )
@@ -157,22 +157,24 @@ class Fixer:
         across = self.banded(self.camera.width_px, columns * step[0], columns)
         down = self.banded(self.camera.height_px, rows * step[1], rows)
         planes = photo.permute(2, 0, 1).to(across.dtype)
-        sheet = (down @ planes @ across.T).float()
+        scaled = (down @ planes @ across.T).float()
         # The host's own class says where crops lie; it is given a picture without pixels to cut.
         plan = ScaledPhoto(np.empty((rows, columns, 0), np.float32), step, (size.width_px, size.height_px))
         corners = [(x, y) for y in plan._first_px(1, per_side) for x in plan._first_px(0, per_side)]
-        taken = [sheet[:, y : y + size.height_px, x : x + size.width_px] for x, y in corners]
+        taken = [scaled[:, y : y + size.height_px, x : x + size.width_px] for x, y in corners]
         return torch.stack(taken), plan.crops(per_side)[1]
 
     def banded(self, frame_px: int, window_px: float, count: int) -> Tensor:
         matrix = torch.from_numpy(averages(frame_px, window_px, count)).to(self.given.device)
         return matrix.half() if self.given.cuda else matrix
 
-    def voices(self, rows: np.ndarray, alike: np.ndarray, middles: np.ndarray, altitude_m: float) -> Votes:
+    def crop_votes(
+        self, rows: np.ndarray, similarity: np.ndarray, middles: np.ndarray, altitude_m: float
+    ) -> Votes:
         flat, count = rows.ravel(), rows.shape[1]
         right, ahead = np.repeat(middles, count, axis=0).T
         temperature = VoteOptions().temperature
-        weight = vote_weights(alike.astype(np.float64), temperature) / len(rows)
+        weight = vote_weights(similarity.astype(np.float64), temperature) / len(rows)
         gsd_m = np.full(flat.size, self.camera.gsd_m(altitude_m))
         where = self.east[flat], self.north[flat], self.heading[flat]
         return Votes(right, ahead, gsd_m, *where, weight.ravel())

@@ -37,7 +37,7 @@ def other_places(folder: Path, place: str) -> list[Path]:
     return found
 
 
-def train_beside(
+def train_jointly(
     source: DeviceRenderer, others: Sequence[Path], recipe: Recipe, report: Callable[[StepReport], None]
 ) -> TrainedAltitude:
     """As ``train_altitude``, each batch shared with other places."""

@@ -36,7 +36,7 @@ CHUNK = 128
 NEAR_M, WITHIN_M = 100.0, (100, 50, 25, 10)
 OWN_SEED = 4321
 #: Of a frame, so much must show something: in views of our own, and in those altitudes are learned from.
-SHOWN_SHARE = 0.8
+VALID_SHARE = 0.8
 
 Row = dict[str, Any]
 
@@ -74,7 +74,7 @@ def own_views(source: DeviceRenderer, recipe: Recipe, altitudes_m: tuple[float, 
         draw.uniform(west, east, many), draw.uniform(south, north, many), draw.uniform(*altitudes_m, many),
         draw.uniform(0, 360, many),
     )  # fmt: skip
-    fits = MapCoverage(source.texture).valid_share(views, recipe.camera) >= SHOWN_SHARE
+    fits = MapCoverage(source.texture).valid_share(views, recipe.camera) >= VALID_SHARE
     return views.take(np.flatnonzero(fits)[:count])
 
 
@@ -136,13 +136,13 @@ def decoded(scores: np.ndarray, truth_m: np.ndarray, bins: AltitudeBins) -> dict
 
 
 def off_by(named: dict[str, np.ndarray], truth_m: np.ndarray) -> dict[str, float]:
-    """How far altitudes are off, by the way they were told."""
+    """How far altitudes are off, by how they were estimated."""
     found = {}
-    for way, altitude_m in named.items():
+    for kind, altitude_m in named.items():
         off = np.abs(altitude_m - truth_m)
-        found[f"{way}_m"] = round(float(off.mean()), 1)
-        found[f"{way}_percent"] = round(100 * float((off / truth_m).mean()), 1)
-        found |= {f"{way}_within_{d}_m": round(100 * float((off < d).mean()), 1) for d in (25, 50, 100)}
+        found[f"{kind}_m"] = round(float(off.mean()), 1)
+        found[f"{kind}_percent"] = round(100 * float((off / truth_m).mean()), 1)
+        found |= {f"{kind}_within_{d}_m": round(100 * float((off < d).mean()), 1) for d in (25, 50, 100)}
     return found
 
 
@@ -172,9 +172,9 @@ def embed_photos(network, photos: list[np.ndarray], altitudes_m, recipe: Recipe,
         return torch.cat([embed(x).float() for x in batches(crops, device)])
 
 
-def placed(alike: torch.Tensor, where: Views, views: Views, epsg: int) -> list[Row]:
+def placed(similarity: torch.Tensor, where: Views, views: Views, epsg: int) -> list[Row]:
     """What each photo's nearest ten references make of it: a row each, errors in metres."""
-    best = alike.topk(min(10, alike.shape[1]))
+    best = similarity.topk(min(10, similarity.shape[1]))
     distance = (2 - 2 * best.values.double()).clamp(min=0).sqrt().cpu().numpy()
     return [
         one_placed(rows, d, where, (views.east_m[i], views.north_m[i]), epsg)
@@ -200,10 +200,10 @@ def one_placed(rows: np.ndarray, distance: np.ndarray, where: Views, truth, epsg
 def summary(rows: list[Row]) -> dict[str, float | None]:
     """Recall, and shares and errors of both answers; an error that is infinite is none."""
     found: dict[str, float | None] = {k: share([row[k] for row in rows]) for k in ("r1", "r5")}
-    for way in ("wce", "top1"):
-        off = np.array([row[f"{way}_m"] for row in rows])
-        found |= {f"{way}_{d}": share(off < d) for d in WITHIN_M}
-        found |= {f"{way}_median_m": metres(np.median(off)), f"{way}_p90_m": metres(ninth(off))}
+    for answer in ("wce", "top1"):
+        off = np.array([row[f"{answer}_m"] for row in rows])
+        found |= {f"{answer}_{d}": share(off < d) for d in WITHIN_M}
+        found |= {f"{answer}_median_m": metres(np.median(off)), f"{answer}_p90_m": metres(ninth(off))}
     return found
 
 

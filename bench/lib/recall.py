@@ -25,9 +25,9 @@ CELLS = 3
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """The references of a map: what each looks like, and where it was seen from."""
+    """The references of a map: their descriptors, and the views they were rendered from."""
 
-    looks: torch.Tensor
+    descriptors: torch.Tensor
     views: Views
     cells: np.ndarray
     epsg: int
@@ -49,8 +49,12 @@ def describe_references(source: DeviceRenderer, network, grid: Grid, recipe: Rec
 def reference_views(texture: Texture, recipe: Recipe) -> Views:
     references = recipe.references
     east, north = lattice_places(texture.bounds, references.stride_m)
-    turns = np.arange(references.headings) * 360.0 / references.headings
-    e, n, h = np.repeat(east, len(turns)), np.repeat(north, len(turns)), np.tile(turns, len(east))
+    headings_deg = np.arange(references.headings) * 360.0 / references.headings
+    e, n, h = (
+        np.repeat(east, len(headings_deg)),
+        np.repeat(north, len(headings_deg)),
+        np.tile(headings_deg, len(east)),
+    )
     altitude_m = canonical_altitude_m(references, AltitudeBins.from_options(recipe.bins))
     views = Views.level(e, n, np.full(len(e), altitude_m), h)
     return views.take(MapCoverage(texture).valid_share(views, recipe.camera) >= references.valid_share)
@@ -60,35 +64,35 @@ def reference_views(texture: Texture, recipe: Recipe) -> Views:
 def recalled(
     raw: torch.Tensor, views: Views, known: Known, cells: np.ndarray | None
 ) -> tuple[dict, list[Row]]:
-    """Recall and the weighted coordinate among all references and those that look north alone.
+    """Recall and the weighted coordinate among all references and those that face north alone.
 
     Where the likeliest cells are given, also in those alone; the rows are of the narrowest search with all
     headings.
     """
-    alike = descriptor(raw) @ known.looks.T
+    similarity = descriptor(raw) @ known.descriptors.T
     north = np.tile(known.views.heading_deg == 0, (len(raw), 1))
     searched = {"all_cells": None, "all_cells_north": north}
     if cells is not None:
         inside = (known.cells[None, None] == cells[:, :CELLS, None]).all(-1).any(1)
         searched |= {"three_cells": inside, "three_cells_north": inside & north}
     rows = {}
-    for way, which in searched.items():
-        rows[way] = placed(among(alike, which), known.views, views, known.epsg)
-    return {way: summary(found) for way, found in rows.items()}, rows.get("three_cells", rows["all_cells"])
+    for name, which in searched.items():
+        rows[name] = placed(among(similarity, which), known.views, views, known.epsg)
+    return {name: summary(found) for name, found in rows.items()}, rows.get("three_cells", rows["all_cells"])
 
 
-def among(alike: torch.Tensor, which: np.ndarray | None) -> torch.Tensor:
-    """The same likeness with all other references out of reach."""
+def among(similarity: torch.Tensor, which: np.ndarray | None) -> torch.Tensor:
+    """The same similarities with all other references out of reach."""
     if which is None:
-        return alike
-    return alike.masked_fill(~torch.from_numpy(np.ascontiguousarray(which)).to(alike.device), -9.0)
+        return similarity
+    return similarity.masked_fill(~torch.from_numpy(np.ascontiguousarray(which)).to(similarity.device), -9.0)
 
 
 def top_cells(place: TrainedPlace, raw: torch.Tensor, recipe: Recipe) -> np.ndarray:
     """The five likeliest cells of every view, ranked as ``locate`` ranks them."""
     prototypes = [p.detach().float().cpu().numpy() for p in place.network.heads.prototypes]
-    voter = CellClassifier(prototypes, place.order, recipe.head)
-    return np.stack([voter.top(row, 5).cells for row in raw.float().cpu().numpy()])
+    classifier = CellClassifier(prototypes, place.order, recipe.head)
+    return np.stack([classifier.top(row, 5).cells for row in raw.float().cpu().numpy()])
 
 
 def named_rightly(cells: np.ndarray, views: Views, grid: Grid) -> dict[str, float]:

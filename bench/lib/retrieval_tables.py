@@ -15,7 +15,7 @@ from nadirfix.types import Candidates, Hypothesis, Point, View
 
 NEAR_M, POSE_M, POSE_DEG, POSE_SCALE = 100.0, 50.0, 20.0, 0.15
 BANDS_M = ((100, 150), (150, 200), (200, 300), (300, 400), (400, 700))
-#: What is told apart by altitude and by ground.
+#: What is split by altitude and by ground.
 SPLIT = {("true", "all"), ("hard", "all"), ("estimated", "votes")}
 Row = dict[str, Any]
 
@@ -60,9 +60,11 @@ def parted(lines: list[Row], part: Callable[[Row], str]) -> dict[str, list[Row]]
 
 
 def summary(lines: list[Row]) -> list[Row]:
-    """One row per way: shares in per cent of all photos, errors in metres."""
-    ways = dict.fromkeys((line["altitude"], line["cells"]) for line in lines)
-    return [row_of([x for x in lines if (x["altitude"], x["cells"]) == way], *way) for way in ways]
+    """One row per search: shares in per cent of all photos, errors in metres."""
+    searches = dict.fromkeys((line["altitude"], line["cells"]) for line in lines)
+    return [
+        row_of([x for x in lines if (x["altitude"], x["cells"]) == search], *search) for search in searches
+    ]
 
 
 def row_of(lines: list[Row], altitude: str, cells: int | str) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.page.tables import Result, percent, result, table
 
-FLIGHTS = {"flight": "town, 100 m, leaning 8.5°", "sequence": "town and fields, 48–112 m"}
+FLIGHTS = {"flight": "town, 100 m, tilted 8.5°", "sequence": "town and fields, 48–112 m"}
 RENDERED = {"mine": "mine, every fifth fixed view", "town": "town, every fifth fixed view"}
 SOURCES = ("spectrum_m", "sweep_m", "fused_m")
 ANSWERS = ["without / with the sweep", "photos", "answered", "wrong", "within 25 m", "median"]

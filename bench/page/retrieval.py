@@ -20,7 +20,7 @@ CELLS = {
     "votes": "votes of the frame",
 }
 #: Rows of the page; the result files have every combination.
-SHOWN = (("hard", 3), ("hard", "all"), ("none", "all"), ("estimated", "votes"))
+ROWS = (("hard", 3), ("hard", "all"), ("none", "all"), ("estimated", "votes"))
 
 
 def retrieval() -> str:
@@ -29,9 +29,9 @@ def retrieval() -> str:
     rows = [row for place, label in UNSEEN.items() for row in _rows(place, label)]
     return f"""## Retrieval alone, nothing trained on the map
 
-Before the map is asked; fixed views. Single crops are answered by the weighted coordinate (WCE), votes by
-the whole frame. A cell's prototype is here only the mean of its references, so three cells cost points; all
-are searched by default.
+Before verification against the map; fixed views. Single crops are answered by the weighted coordinate
+(WCE), votes by the whole frame. A cell's prototype is here only the mean of its references, so three cells
+cost points; all are searched by default.
 
 {table(heads, rows)}
 
@@ -43,11 +43,11 @@ def _targets() -> str:
     heads = ["true altitude withheld, never seen", "", "photos", "R@1", "R@5", "within 100 m", "altitude off"]
     rows = [row for place in TARGETS for row in _against(place)]
     build = result("build_mine")
-    return f"""What was asked of the recipe that ships, and what it does. By default the map is asked, which
-settles the altitude too (where it confirms nothing, the photo's estimate counts here); the whole frame
-without that, and one crop, stand beside it. R@K of the whole frame counts its first K hypotheses. The mine's
-bundle ({build["references"]} references) is built in {build["minutes"]:.1f} minutes on {build["cores"]} cores
-(less than 5 asked for: {verdict(build["minutes"] < 5)}).
+    return f"""What was asked of the recipe that ships, and what it does. By default answers are verified
+against the map, which settles the altitude too (where it confirms nothing, the photo's estimate counts
+here); the whole frame without that, and one crop, stand beside it. R@K of the whole frame counts its first
+K hypotheses. The mine's bundle ({build["references"]} references) is built in {build["minutes"]:.1f} minutes
+on {build["cores"]} cores (less than 5 asked for: {verdict(build["minutes"] < 5)}).
 
 {table(heads, rows)}"""
 
@@ -101,7 +101,7 @@ def judged(values: tuple[float, ...], targets: tuple[float | None, ...]) -> list
 
 def _rows(place: str, label: str) -> list[list[object]]:
     rows = {(row["altitude"], row["cells"]): row for row in result(f"retrieval_{place}_unseen")["rows"]}
-    return [[label, *_row(rows[key])] for key in SHOWN]
+    return [[label, *_row(rows[key])] for key in ROWS]
 
 
 def _row(row: Result) -> list[object]:

@@ -3,7 +3,7 @@
 python -m bench.speed.cells [--sizes 8000 60000 250000 1000000]
 
 Made descriptors (256 numbers, half precision, on disk as in a bundle, 30 to a cell), one photo at a time.
-What it gains is measured by bench/accuracy/retrieval.py, which searches both ways.
+What it gains is measured by bench/accuracy/retrieval.py, which searches both.
 """
 
 from __future__ import annotations

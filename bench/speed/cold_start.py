@@ -51,7 +51,7 @@ spent_s = time.perf_counter() - began
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps(dict(s=spent_s, mb=int(peak.split()[1]) / 1024)))
 """
-BARE = "import numpy, cv2, onnxruntime, faiss"
+IMPORTS = "import numpy, cv2, onnxruntime, faiss"
 COLD = """
 bundle, photo, out, *more = sys.argv[1:]
 sys.argv = ["nadirfix", "locate", photo, "--bundle", bundle, "--quiet", "--out", out, "--overwrite", *more]
@@ -93,7 +93,7 @@ def cold_start(bundle: Path, photo: Path, folder: Path, *, times: int = 5) -> di
     arguments = [str(bundle), str(photo), str(folder / "out.jsonl")]
     spent: dict[str, list[dict[str, float]]] = {"bare": [], **{mode: [] for mode in MODES}}
     for _ in range(times + 1):
-        spent["bare"].append(child(folder, BARE))
+        spent["bare"].append(child(folder, IMPORTS))
         for mode, (flags, _) in MODES.items():
             spent[mode].append(child(folder, COLD, *arguments, *flags))
     bare_s = median_s(spent["bare"])
@@ -122,7 +122,7 @@ def median_s(spent: list[dict[str, float]]) -> float:
 
 
 def warm(bundle: Path, photo: Path, options: LocateOptions) -> float:
-    """A photo in a process that has placed some, in the way one photo alone is run."""
+    """A photo in a process that has located some, run as one photo alone is."""
     opened = Bundle.load(bundle, photos=1)
     taken = [locate(photo, bundle=opened, options=options).timings_ms["total"] for _ in range(5)]
     return float(np.median(taken[1:])) / 1e3

@@ -3,8 +3,8 @@
 python -m bench.speed.crop [--made 2]
 
 Photos of 2048 × 1536 pixels are drawn from a procedural world at the middle of every altitude class. Three
-ways are held against Pillow's: means of the photo's own pixels, the cubic by whole pixels as published, and
-the cubic by the exact ratio.
+variants are compared with Pillow's: means of the photo's own pixels, the cubic by whole pixels as
+published, and the cubic by the exact ratio.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ CAMERA = RECIPE.camera
 BINS = AltitudeBins.from_options(RECIPE.bins)
 CANONICAL = Canonical(CAMERA, RECIPE.references.canonical_altitude_m)
 SIZE = {"width_px": RECIPE.place_network.width_px, "height_px": RECIPE.place_network.height_px}
-TURNS = 200
-Way = Callable[[np.ndarray, float], np.ndarray]
+ROUNDS = 200
+Variant = Callable[[np.ndarray, float], np.ndarray]
 
 
 def main() -> None:
@@ -77,10 +77,10 @@ def made(count: int) -> Iterator[tuple[float, Image.Image]]:
 
 
 def differences(photo: Image.Image, altitude_m: float) -> dict[str, dict[str, float]]:
-    """Mean and largest difference from the published crop, each way."""
+    """Mean and largest difference from the published crop, for each variant."""
     ratio, pixels = altitude_m / CANONICAL.altitude_m, np.array(photo)
     wanted = _enlarged_then_cropped(photo, ratio, RECIPE.place_network)
-    off = {name: np.abs(way(pixels, altitude_m) - wanted) for name, way in WAYS.items()}
+    off = {name: np.abs(crop(pixels, altitude_m) - wanted) for name, crop in VARIANTS.items()}
     return {name: {"mean": float(o.mean()), "largest": float(o.max())} for name, o in off.items()}
 
 
@@ -90,7 +90,7 @@ def joined(found: list[dict[str, dict[str, float]]]) -> dict[str, Any]:
             "mean": round(float(np.mean([f[name]["mean"] for f in found])), 3),
             "largest": round(max(f[name]["largest"] for f in found), 2),
         }
-        for name in WAYS
+        for name in VARIANTS
     }
 
 
@@ -112,17 +112,17 @@ def exact_ratio(pixels: np.ndarray, altitude_m: float) -> np.ndarray:
     )
 
 
-WAYS: dict[str, Way] = {"mean": means, "cubic": cubic, "cubic, exact ratio": exact_ratio}
+VARIANTS: dict[str, Variant] = {"mean": means, "cubic": cubic, "cubic, exact ratio": exact_ratio}
 
 
 def times_ms(altitude_m: float) -> dict[str, Any]:
-    """Both ways of ``locate`` in turns, matrices made before; how many times as long, with its quartiles."""
+    """Both resamplings of ``locate`` in turns, matrices made before; their ratio with its quartiles."""
     pixels = np.random.default_rng(0).integers(0, 256, (1536, 2048, 3), dtype=np.uint8)
     spent: dict[str, list[float]] = {"mean": [], "cubic": []}
-    for turn in range(TURNS + 1):
+    for turn in range(ROUNDS + 1):
         for name, times in spent.items():
             began = time.perf_counter()
-            WAYS[name](pixels, altitude_m)
+            VARIANTS[name](pixels, altitude_m)
             if turn:
                 times.append(1e3 * (time.perf_counter() - began))
     result = {name: round(float(np.median(times)), 2) for name, times in spent.items()}

@@ -1,9 +1,9 @@
-"""What decoding a photo costs, whole and no finer than it is looked at, and whether the altitude stays.
+"""What decoding a photo costs, whole and no finer than any stage needs, and whether the altitude stays.
 
 python -m bench.speed.decode [--made 100] [--photos FOLDER...] [--bundle B] [--limit 300]
 
 Photos of 4096 × 3072 pixels are drawn from a procedural world and its bundle made, unless both are given.
-Each photo goes both ways in turn through the bundle's own altitude network; what is compared is the class.
+Each photo goes at both resolutions in turn through the bundle's own altitude network; classes are compared.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> None:
 def measure(given: argparse.Namespace) -> None:
     bundle = Bundle.load(given.bundle)
     files = [file for folder in given.photos for file in sorted(folder.glob("*.jpg"))][: given.limit]
-    lines = [both_ways(file, bundle) for file in files]
+    lines = [both_resolutions(file, bundle) for file in files]
     smaller = [line for line in lines if line["reduced"] > 1]
     results = {
         "seed": 0,
@@ -96,18 +96,18 @@ def made(folder: Path, count: int) -> tuple[Path, list[Path]]:
     return folder / "b.nadir", [folder / "photos"]
 
 
-def both_ways(file: Path, bundle: Bundle) -> dict[str, Any]:
+def both_resolutions(file: Path, bundle: Bundle) -> dict[str, Any]:
     """Decoding and the altitude network, from the whole photo and from as little as is needed."""
     data = file.read_bytes()
     began = time.perf_counter()
-    shot = read_photo(data, None, bundle, LocateOptions())
-    smaller = class_of(shot, bundle)
+    photo = read_photo(data, None, bundle, LocateOptions())
+    smaller = class_of(photo, bundle)
     between = time.perf_counter()
     pixels = decode(data, max_pixels=10**9)
-    own = shot.camera.resized(pixels.shape[1], pixels.shape[0])
+    own = photo.camera.resized(pixels.shape[1], pixels.shape[0])
     whole = class_of(DecodedPhoto(pixels, own, ()), bundle)
     return {
-        "reduced": shot.reduced,
+        "reduced": photo.reduction > 1,
         "same": whole == smaller,
         "near": abs(whole - smaller) <= 1,
         "smaller_ms": 1e3 * (between - began),
@@ -122,22 +122,22 @@ def class_of(photo: DecodedPhoto, bundle: Bundle) -> int:
 
 
 def libraries(files: list[Path]) -> dict[str, float]:
-    """Every way to decode there is here, one thread each."""
+    """Every decoder there is here, one thread each."""
     cv2.setNumThreads(1)
-    ways: dict[str, Callable[[bytes], object]] = {
+    decoders: dict[str, Callable[[bytes], object]] = {
         "Pillow": lambda data: np.array(Image.open(io.BytesIO(data))),
         "OpenCV": lambda data: cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB),
         "simplejpeg": simplejpeg.decode_jpeg,
     }
     for factor, flag in REDUCED.items():
-        ways[f"OpenCV 1/{factor}"] = lambda d, f=flag: cv2.imdecode(np.frombuffer(d, np.uint8), f)
-        ways[f"simplejpeg 1/{factor}"] = lambda d, f=factor: smaller_by(d, f)
-    spent: dict[str, list[float]] = {name: [] for name in ways}
+        decoders[f"OpenCV 1/{factor}"] = lambda d, f=flag: cv2.imdecode(np.frombuffer(d, np.uint8), f)
+        decoders[f"simplejpeg 1/{factor}"] = lambda d, f=factor: smaller_by(d, f)
+    spent: dict[str, list[float]] = {name: [] for name in decoders}
     for file in files:
         data = file.read_bytes()
-        for name, way in ways.items():
+        for name, decoder in decoders.items():
             began = time.perf_counter()
-            way(data)
+            decoder(data)
             spent[name].append(1e3 * (time.perf_counter() - began))
     return {name: round(float(np.median(times)), 2) for name, times in spent.items()}
 

@@ -176,7 +176,7 @@ def one_recipe(name: str, folder: Path, photos: list[bytes], given: argparse.Nam
             answers.append(answer)
             spent["plain"].append(staged(answer.timings_ms))
             spent["fast"].append(staged(fix.timings_ms))
-    found = ratios(spent) | {"looked_at_twice": round(again.looks / len(photos), 4)}
+    found = ratios(spent) | {"looked_at_twice": round(again.runs / len(photos), 4)}
     rates = folder_rate(bundle, photos)
     alone_s = found["mean_ms"]["plain"]["all"] / 1e3
     return {
@@ -184,7 +184,7 @@ def one_recipe(name: str, folder: Path, photos: list[bytes], given: argparse.Nam
         "references": len(bundle.references),
         **found,
         "folder": rates,
-        "times_faster_in_a_folder": {way: round(alone_s * rate, 2) for way, rate in rates.items()},
+        "times_faster_in_a_folder": {kind: round(alone_s * rate, 2) for kind, rate in rates.items()},
         "s_loc_100": right(answers, fixes, truth_file(folder, given)),
         "agreement": agreement(bundle, photos[WARM_UP:], answers, fixes),
         "agreement_in_single_precision": in_single(bundle, photos[WARM_UP:], answers),
@@ -194,18 +194,18 @@ def one_recipe(name: str, folder: Path, photos: list[bytes], given: argparse.Nam
 
 @dataclasses.dataclass
 class Counted:
-    """A network, and how often it was asked."""
+    """A network, and how often it ran."""
 
     network: Network
-    looks: int = 0
+    runs: int = 0
 
     def run(self, inputs: np.ndarray) -> np.ndarray:
-        self.looks += 1
+        self.runs += 1
         return self.network.run(inputs)
 
 
 def counted(bundle: Bundle) -> Counted:
-    """The network of second looks, counting them."""
+    """The network of the pass in single precision, counting its runs."""
     vars(bundle)["float32_place_network"] = Counted(bundle.float32_place_network)
     return vars(bundle)["float32_place_network"]
 

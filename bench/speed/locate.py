@@ -47,7 +47,7 @@ WARM_UP = 2
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--recipes", nargs="+", default=["tiny", "standard", "paper"], choices=list(RECIPES))
-    options.add_argument("--rounds", type=int, default=6, help="times each photo is placed with each recipe")
+    options.add_argument("--rounds", type=int, default=6, help="times each photo is located with each recipe")
     options.add_argument("--seed", type=int, default=0)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:

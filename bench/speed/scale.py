@@ -100,7 +100,7 @@ def order_of(references: int) -> ClassOrder:
 
 
 class Ground:
-    """What places look like: random waves over the map, so that neighbours are alike."""
+    """Descriptors of places: random waves over the map, so that neighbours are alike."""
 
     def __init__(self) -> None:
         draw = np.random.default_rng(0)
@@ -177,13 +177,13 @@ def query_descriptors(order: ClassOrder) -> np.ndarray:
 
 
 def timed(
-    queries: np.ndarray, voter: CellClassifier, index: ReferenceIndex, order: ClassOrder
+    queries: np.ndarray, classifier: CellClassifier, index: ReferenceIndex, order: ClassOrder
 ) -> tuple[tuple[float, float], list[list[int]]]:
     """Median milliseconds of both steps, and the classes that were named."""
     first, spent, named = np.cumsum([0, *order.sizes]), [], []
     for query in queries:
         began = time.perf_counter()
-        ranking = voter.top(query, CELLS)
+        ranking = classifier.top(query, CELLS)
         classes = first[ranking.group] + ranking.index
         between = time.perf_counter()
         index.search(query, classes, RETRIEVE)

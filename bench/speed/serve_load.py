@@ -88,8 +88,8 @@ def place(given: argparse.Namespace) -> Iterator[tuple[Path, Path, Path]]:
 def prepare(folder: Path, seed: int, matcher: Any) -> tuple[Path, Path]:
     write_world(folder / "world", size_m=1000.0, gsd_m=0.5, seed=seed)
     with GeoMap.open(folder / "world" / "new.tif") as ground:
-        shot = SimulateOptions(count=PHOTOS, altitude_max_m=400.0)
-        simulate_photos(ground, folder / "photos", camera=CAMERA, options=shot)
+        simulation = SimulateOptions(count=PHOTOS, altitude_max_m=400.0)
+        simulate_photos(ground, folder / "photos", camera=CAMERA, options=simulation)
     target, recipe = folder / "place.nadir", replace(RECIPES["tiny"], matcher=matcher)
     build_bundle(folder / "world" / "old.tif", target, recipe=recipe, train=False)
     return target, folder / "photos" / "photos"

@@ -1,11 +1,12 @@
-"""Points of the map: found when a photo asks, or kept from the build? What either takes.
+"""Keypoints of the map: detected for each photo, or stored by the build? What either takes.
 
 python -m bench.speed.stored_keypoints --bundle B --manifest M.csv [--count 20]
 
 Each photo is verified against the map at its true view moved by up to 30 m, 15° and 12 %. What a store could
-save of such a look at most is drawing the window and finding its points. What it would hold is counted from
-the same windows: points per square kilometre at one scale and heading, times headings (points are found again
-turned by 15°, not by 30°) and scales (within 12 %), descriptions in eight bits and places in sixteen.
+save of such a match at most is rendering the window and finding its keypoints. What it would hold is
+counted from the same windows: keypoints per square kilometre at one scale and heading, times headings
+(keypoints are found again turned by 15°, not by 30°) and scales (within 12 %), descriptors in 8 bits and
+positions in 16.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from nadirfix.verify.features import Detector, Features
 from nadirfix.verify.registration import FIRST_WIDTH_PX, MAP_SAMPLING, Registration
 
 HEADINGS, SCALE_STEP = 12, 1.24
-BYTES = 64 + 4  # of a point: its description in eight bits, its place
+BYTES = 64 + 4  # of a keypoint: its descriptor in 8 bits, its position
 WARM_UP = 2
 STAGES = ("verify_render", "verify_map_points", "verify_match")
 
 
 class Remembering:
-    """A detector that keeps the points it found last."""
+    """A detector that keeps the keypoints it found last."""
 
     def __init__(self, detect: Detector) -> None:
         self.detect = detect
@@ -73,39 +74,39 @@ def main() -> None:
 
 
 def matched(bundle: Bundle, photo: Path, view: View) -> dict[str, float]:
-    """One photo at one view, in milliseconds by stage, and how many points a window has by ground."""
+    """One photo at one view, in milliseconds by stage, and how many keypoints a window has by ground."""
     settings, watch = VerifyOptions(), Stopwatch()
     detect = bundle.keypoint_detector(settings.features)
-    points, ground = Remembering(detect), bundle.texture.rendered_with(MAP_SAMPLING)
+    detector, ground = Remembering(detect), bundle.texture.rendered_with(MAP_SAMPLING)
     pixels = decode(photo, max_pixels=LocateOptions().max_pixels)
     registration = Registration(
-        pixels, DEFAULT_CAMERA, texture=ground, detector=points, options=settings.match, watch=watch
+        pixels, DEFAULT_CAMERA, texture=ground, detector=detector, options=settings.match, watch=watch
     )
     registration.keypoint_count()
     began_s = time.perf_counter()
     match = registration.match(view)
-    asked_ms = 1000 * (time.perf_counter() - began_s)
+    match_ms = 1000 * (time.perf_counter() - began_s)
     spent = {stage: watch.timings_ms().get(stage, 0.0) for stage in STAGES}
     gsd_m = match.gsd_m or DEFAULT_CAMERA.footprint_m(view.altitude_m)[0] / FIRST_WIDTH_PX
-    high_m, wide_m = np.ptp(points.keypoints_px, axis=0) * gsd_m
-    return {**spent, "look_ms": asked_ms, "gsd_m": gsd_m,
-            "per_km2": len(points.keypoints_px) / max(float(high_m * wide_m), 1.0) * 1e6}  # fmt: skip
+    high_m, wide_m = np.ptp(detector.keypoints_px, axis=0) * gsd_m
+    return {**spent, "match_ms": match_ms, "gsd_m": gsd_m,
+            "per_km2": len(detector.keypoints_px) / max(float(high_m * wide_m), 1.0) * 1e6}  # fmt: skip
 
 
 def summary(measurements: Sequence[dict[str, float]], bundle: Bundle) -> dict[str, Any]:
     """Medians; a store holds every scale from the lowest photo's to the highest's."""
     spent = {stage: round(float(np.median([one[stage] for one in measurements])), 1) for stage in STAGES}
     saved = spent["verify_render"] + spent["verify_map_points"]
-    look_ms = float(np.median([one["look_ms"] for one in measurements]))
-    # A point per so many pixels: at a scale twice as coarse a square kilometre has a quarter of them.
+    match_ms = float(np.median([one["match_ms"] for one in measurements]))
+    # A keypoint per so many pixels: at a scale twice as coarse a square kilometre has a quarter of them.
     per_pixel = float(np.median([one["per_km2"] * one["gsd_m"] ** 2 for one in measurements])) / 1e6
     low, high = (f(one["gsd_m"] for one in measurements) for f in (min, max))
     scales = low * SCALE_STEP ** np.arange(math.ceil(math.log(high / low, SCALE_STEP)) + 1)
     stored_mb = float(HEADINGS * BYTES * (per_pixel * 1e6 / scales**2).sum()) / 1e6
     texture_mb = (bundle.path / "texture.ntx").stat().st_size / 1e6
     return {
-        "median_ms": {**spent, "look": round(look_ms, 1)},
-        "saved_percent_of_a_look": round(100 * saved / look_ms, 1),
+        "median_ms": {**spent, "match": round(match_ms, 1)},
+        "saved_percent_of_a_match": round(100 * saved / match_ms, 1),
         "pixels_per_point": round(1 / per_pixel, 1),
         "scales": len(scales),
         "stored_mb_per_km2": round(stored_mb, 1),

@@ -33,7 +33,7 @@ from bench.lib.ablation_list import KNOWN, SETS, Row
 from bench.lib.ablation_runs import altitudes, contrasts, places
 from bench.lib.augmentations import CHANGES
 from bench.lib.photos import (
-    SHOWN_SHARE,
+    VALID_SHARE,
     kept_photos,
     own_views,
     pack,
@@ -131,7 +131,7 @@ def started(name: str, given: argparse.Namespace) -> subprocess.Popen:
 
 def one_row(name: str, given: argparse.Namespace) -> None:
     row, began = KNOWN[name], time.monotonic()
-    given.beside = row.beside
+    given.joint = row.joint
     recipe = make_recipe(row, given)
     texture = Texture.load(dated(given)[0])
     source = DeviceRenderer(texture, given.device)
@@ -208,7 +208,7 @@ def make_recipe(row: Row, given: argparse.Namespace) -> Recipe:
         augment=CHANGES[row.changes]["altitude" if row.trains == "altitude" else "place"],
         altitude_training=dataclasses.replace(
             usual, batch=altitude_batch(given), budget_steps=steps, altitude_step_m=0.0,
-            valid_share=SHOWN_SHARE,
+            valid_share=VALID_SHARE,
         ),
         place_training=dataclasses.replace(usual, batch=pictures, **grouped),
     )  # fmt: skip

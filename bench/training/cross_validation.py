@@ -66,7 +66,7 @@ def check_same(lines: Lines, truth_m: np.ndarray, name: str) -> None:
 
 
 def read_trials(folder: Path, place: str, only: list[str] | None = None) -> dict[str, Lines]:
-    """What altitude trials of a place told of its photos."""
+    """What altitude trials of a place estimated for its photos."""
     head = f"ablations_{place}_"
     found = {path.stem.removeprefix(head): read(path) for path in folder.glob(f"{head}try-altitude-*.csv")}
     found = {name: lines for name, lines in found.items() if not only or name in only}
@@ -96,7 +96,7 @@ def chosen(errors: dict[str, dict[str, float]]) -> tuple[str, str]:
 
 
 def joined_m(paths: list[Path], west: np.ndarray, truth_m: np.ndarray) -> dict[str, np.ndarray]:
-    """What photos are told to be their altitude, each by the network of its half."""
+    """Estimated altitudes of the photos, each by the network of its half."""
     halves = [read(path) for path in paths]
     for path, lines in zip(paths, halves, strict=True):
         check_same(lines, truth_m, path.name)
@@ -108,7 +108,7 @@ def joined_m(paths: list[Path], west: np.ndarray, truth_m: np.ndarray) -> dict[s
 
 
 def half_settings(paths: list[Path]) -> dict[str, dict]:
-    """How the network of each half was trained, from the results beside what it told."""
+    """How the network of each half was trained, from the results beside its estimates."""
     by_half = {}
     for half, path in zip(HALVES, paths, strict=True):
         result = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["results"]

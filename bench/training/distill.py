@@ -122,7 +122,7 @@ class Teacher(nn.Module):
         self.embedder = Embedder(encoder, SHIPPED_PLACE, weights)
         load_embedder(self.embedder, start, weights)
         self.requires_grad_(False).to(source.device).eval()
-        fitted = Projection.fit(self._views_shown(source, recipe), DIMS, power=POWER)
+        fitted = Projection.fit(self._view_descriptors(source, recipe), DIMS, power=POWER)
         turned = np.linalg.qr(np.random.default_rng(recipe.seed).normal(size=(dimensions, dimensions)))[0]
         axes = fitted.axes.T @ turned[: len(fitted.axes)].astype(np.float32)
         self.register_buffer("mean", torch.from_numpy(fitted.mean).to(source.device))
@@ -136,7 +136,7 @@ class Teacher(nn.Module):
             return functional.normalize((units - self.mean) @ self.axes, dim=1)
 
     @torch.no_grad()
-    def _views_shown(self, source: DeviceRenderer, recipe: Recipe) -> np.ndarray:
+    def _view_descriptors(self, source: DeviceRenderer, recipe: Recipe) -> np.ndarray:
         """Descriptors of views from all over the map."""
         views = reference_views(source.texture, recipe)
         views = views.take(slice(None, None, max(1, len(views) // FITTED)))
@@ -177,13 +177,13 @@ def distillation_job(
         return pictures.augment(plain, index), teacher(plain)
 
     def validate() -> dict[str, float]:
-        alike = []
+        cosine_errors = []
         for start in range(0, HELD_OUT, CHUNK):
             index = np.arange(start, start + CHUNK)
             views, _ = sampler.draw(index, start // CHUNK % groups, validation=True)
             plain = pictures.rendered(views)
-            alike.append(1 - float(lesson(plain, teacher(plain))))
-        return {"cosine": float(np.mean(alike))}
+            cosine_errors.append(1 - float(lesson(plain, teacher(plain))))
+        return {"cosine": float(np.mean(cosine_errors))}
 
     return Job(
         name="taught", network=pupil, loss=lesson, classifier=[], batch=batch, validate=validate,

@@ -16,6 +16,7 @@ import argparse
 import dataclasses
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from nadirfix.geo.texture import Texture
 from nadirfix.options.recipe import NetworkOptions, Recipe, load_recipe
 from nadirfix.options.training import AugmentOptions
 from nadirfix.train.altitude import altitude_job
-from nadirfix.train.contrastive import DatedMap, contrastive_job
+from nadirfix.train.contrastive import DatedMap, contrastive_job, covered_places
 from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.train.data.round_robin import round_robin
 from nadirfix.train.loop import Job, train
@@ -39,7 +40,7 @@ from nadirfix.train.models.embedder import Embedder, seeded
 from nadirfix.train.models.embedder_checkpoint import load_embedder, save_embedder
 from nadirfix.train.models.weights import load_encoder
 
-#: Places that look softer than their pixels are: the size of the smallest thing seen, in metres.
+#: Maps that are softer than their pixels: the size of the smallest detail, in metres.
 SOFT_GSD_M = {"desert": 1.0}
 PLACE_CHANGES = AugmentOptions(
     colour=0.45, tint=0.35, haze=0.45, blur=0.8, soften_px=1.2, noise_levels=6.0, shadow=0.4, patches=0.15
@@ -209,7 +210,7 @@ def is_held_out(name: str) -> bool:
 
 
 def shares(learned_on: dict[str, DatedMap], given: argparse.Namespace) -> list[tuple[str, int]]:
-    """Which map is looked at in which turn; a number tells its turns apart."""
+    """Which map is trained on in which turn; a number distinguishes turns of the same map."""
     worlds = [name for name in learned_on if name.startswith("world")]
     real = [name for name in learned_on if name not in worlds]
     if not real:
@@ -233,14 +234,21 @@ def new_embedder(recipe: Recipe, given: argparse.Namespace) -> Embedder:
 def learn_place(learned_on: dict[str, DatedMap], recipe: Recipe, given: argparse.Namespace) -> tuple:
     usual_m = canonical_altitude_m(recipe.references, AltitudeBins.from_options(recipe.bins))
     embedder = new_embedder(recipe, given)
-    jobs = []
-    for name, turn in shares(learned_on, given):
-        for altitude_m in given.altitudes or [usual_m]:
-            if taught_at(learned_on[name].texture, recipe, altitude_m):
-                scaled = at_scale(with_seed(recipe, turn), altitude_m / usual_m)
-                jobs.append(contrastive_job(learned_on[name], scaled, embedder, altitude_m=altitude_m))
-    jobs = interleaved(jobs)
-    print(f"{len(jobs)} maps and scales", flush=True)
+    tasks = [
+        (name, turn, altitude_m)
+        for name, turn in shares(learned_on, given)
+        for altitude_m in given.altitudes or [usual_m]
+        if taught_at(learned_on[name].texture, recipe, altitude_m)
+    ]
+    spots = places_at(learned_on, {(name, altitude_m) for name, _, altitude_m in tasks}, recipe)
+    print(f"{len(tasks)} maps and scales", flush=True)
+    jobs = [
+        contrastive_job(
+            learned_on[name], at_scale(with_seed(recipe, turn), altitude_m / usual_m), embedder,
+            altitude_m=altitude_m, places=spots[name, altitude_m],
+        )
+        for name, turn, altitude_m in interleaved(tasks)
+    ]  # fmt: skip
     done = train(round_robin(jobs), recipe.place_training, device=given.device, report=print_steps(20.0))
     return embedder, {"places": sorted(learned_on), "steps": done.steps, "seconds": done.seconds}
 
@@ -256,16 +264,22 @@ def taught_at(texture: Texture, recipe: Recipe, altitude_m: float) -> bool:
 def at_scale(recipe: Recipe, ratio: float) -> Recipe:
     """Distances on the ground grow with what a reference covers."""
     contrast = recipe.contrast
-    contrast = dataclasses.replace(
-        contrast, shift_m=contrast.shift_m * ratio, near_m=contrast.near_m * ratio
-    )
+    contrast = dataclasses.replace(contrast, shift_m=contrast.shift_m * ratio, near_m=contrast.near_m * ratio)
     return dataclasses.replace(recipe, contrast=contrast)
 
 
-def interleaved(jobs: list[Job]) -> list[Job]:
-    """The jobs in an order in which neighbours have neither map nor scale in common, mostly."""
-    order = np.random.default_rng(0).permutation(len(jobs))
-    return [jobs[i] for i in order]
+def interleaved(tasks: list[tuple]) -> list[tuple]:
+    """The tasks in an order in which neighbours have neither map nor scale in common, mostly."""
+    order = np.random.default_rng(0).permutation(len(tasks))
+    return [tasks[i] for i in order]
+
+
+def places_at(maps: dict[str, DatedMap], wanted: set[tuple[str, float]], recipe: Recipe) -> dict:
+    """Places to learn on every map at every scale, found on all cores."""
+    pairs = sorted(wanted)
+    with ThreadPoolExecutor() as pool:
+        found = pool.map(lambda pair: covered_places(maps[pair[0]], recipe, pair[1]), pairs)
+        return dict(zip(pairs, found, strict=True))
 
 
 def with_seed(recipe: Recipe, turn: int) -> Recipe:

@@ -2,7 +2,7 @@
 
 python -m bench.training.pretrain --worlds 24 --seconds 400 --out DIR   (on a GPU box; needs no GDAL)
 
-Worlds are made on all cores, looked at on the GPU. Altitude is learned as in ``train_altitude``, the two
+Worlds are made on all cores, rendered on the GPU. Altitude is learned as in ``train_altitude``, the two
 dates of all worlds in turns; places are learned by contrast between the dates. Both are measured on worlds
 held out.
 """
@@ -79,7 +79,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--gsd-m", type=float, default=0.5)
     options.add_argument("--seconds", type=float, default=400.0, help="per network")
     options.add_argument("--batch", type=int, default=256)
-    options.add_argument("--turn-deg", type=float, default=180.0, help="how far two looks may be turned")
+    options.add_argument("--turn-deg", type=float, default=180.0, help="how far two views may be turned")
     options.add_argument("--shift-m", type=float, default=ContrastOptions().shift_m)
     options.add_argument("--start", default="", help="an embedder of places to go on from")
     options.add_argument("--held-out", type=int, default=2, help="worlds to measure on")

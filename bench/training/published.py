@@ -25,9 +25,9 @@ import torch
 
 from bench.lib.augmentations import CHANGES
 from bench.lib.embedder_files import keep
-from bench.lib.joint_training import place_of, train_beside
+from bench.lib.joint_training import place_of, train_jointly
 from bench.lib.photos import (
-    SHOWN_SHARE,
+    VALID_SHARE,
     altitude_scores,
     decoded,
     embed_photos,
@@ -72,8 +72,8 @@ def main() -> None:
         old, for_places(recipe, given), device=given.device, renderer=source, report=print_steps()
     )
     say(f"place: {place.report}")
-    told_m = {f"spectrum_{way}_m": value.round(1) for way, value in named_m.items()}
-    found, lines = find_places(place, photos, views, told_m, recipe=recipe, source=source)
+    columns = {f"spectrum_{kind}_m": value.round(1) for kind, value in named_m.items()}
+    found, lines = find_places(place, photos, views, columns, recipe=recipe, source=source)
     results |= {"place": training_summary(place.report) | {"cells": len(place.order)}, **found}
     results["seconds"] = time.monotonic() - began
     if given.keep:
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def altitudes_before(given: argparse.Namespace, views: Views) -> tuple[dict, dict] | None:
-    """Altitudes as networks trained before told them, each half of the place by one of them."""
+    """Altitudes as networks trained before estimated them, each half of the place by one of them."""
     if not given.altitudes:
         return None
     west = western(views.east_m, Texture.load(given.photos).bounds)
@@ -92,10 +92,10 @@ def altitudes_before(given: argparse.Namespace, views: Views) -> tuple[dict, dic
 
 
 def learned(source: DeviceRenderer, photos: list, views: Views, given) -> tuple[dict, dict]:
-    """Altitudes as a network tells them that is trained here."""
+    """Altitudes by a network that is trained here."""
     recipe = for_altitudes(make_recipe(given), given)
-    if given.beside:
-        trained = train_beside(source, given.beside, recipe, print_steps())
+    if given.joint:
+        trained = train_jointly(source, given.joint, recipe, print_steps())
     else:
         trained = train_altitude(
             source.texture, recipe, device=given.device, renderer=source, report=print_steps()
@@ -117,14 +117,14 @@ def taken(given: argparse.Namespace) -> tuple[list[np.ndarray], Views]:
 
 
 def find_places(
-    place: TrainedPlace, photos: list, views: Views, told_m: dict, *, recipe: Recipe, source: DeviceRenderer
+    place: TrainedPlace, photos: list, views: Views, columns: dict, *, recipe: Recipe, source: DeviceRenderer
 ) -> tuple[dict, list[dict]]:
     """Where the photos are found with their altitude known, estimated and not known; a line for each."""
     grid, device = place_sampler(source.texture, recipe).grid, str(source.device)
     known = describe_references(source, place.network, grid, recipe)
     results, lines = {"references": len(known.views)}, []
     for name, known_m in {
-        "true": views.altitude_m, "none": None, "estimated": told_m["spectrum_hard_m"]
+        "true": views.altitude_m, "none": None, "estimated": columns["spectrum_hard_m"]
     }.items():  # fmt: skip
         raw = embed_photos(place.network, photos, known_m, recipe, device)
         cells = top_cells(place, raw, recipe)
@@ -133,7 +133,7 @@ def find_places(
         say(f"place, {name} altitude: {json.dumps(found)}")
         for i, row in enumerate(rows):
             base = {"photo": i, "altitude_m": float(views.altitude_m[i]), "altitude": name}
-            lines.append({**base, **row, **{key: float(value[i]) for key, value in told_m.items()}})
+            lines.append({**base, **row, **{key: float(value[i]) for key, value in columns.items()}})
     return results, lines
 
 
@@ -187,9 +187,24 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--place-weights", default="", help="where the place network starts elsewhere")
     options.add_argument("--altitude-start", default="", help="altitude embedder to go on from (safetensors)")
     options.add_argument(
-        "--beside", type=Path, nargs="*", default=[], help="textures of other places the altitudes see"
+        "--joint", type=Path, nargs="*", default=[], help="textures of other places to train altitudes with"
     )
-    options.add_argument("--start-said", default="ImageNet", help="what the results say about the start")
+    options.add_argument("--start-name", default="ImageNet", help="what the results say about the start")
+    _add_training_options(options)
+    options.add_argument("--limit", type=int, default=0, help="only so many photos")
+    options.add_argument("--keep", action="store_true", help="write the trained networks, too")
+    options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    options.add_argument("--seed", type=int, nargs="+", default=[0])
+    given = options.parse_args()
+    own = [path.name for path in given.joint if place_of(path) == place_of(given.map)]
+    if given.altitudes and len(given.seed) > 1:
+        options.error("--altitudes are of one seed: give one --seed with them")
+    if own:
+        options.error(f"--joint must show other places than the map; leave out {', '.join(own)}")
+    return given
+
+
+def _add_training_options(options: argparse.ArgumentParser) -> None:
     options.add_argument("--altitude-seconds", type=float, default=0.0, help="where no steps are given")
     options.add_argument("--place-seconds", type=float, default=0.0, help="where no steps are given")
     options.add_argument("--altitude-steps", type=int, default=600)
@@ -199,7 +214,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--intensity", choices=["bytes", "unit", "contrast"], default="bytes")
     options.add_argument(
         "--altitudes", type=Path, nargs=2, default=[], metavar=("WEST", "EAST"),
-        help="what rows.py --chosen told of photos in either half, instead of a network of its own",
+        help="what cross_validation --chosen wrote of either half's photos, instead of a network of its own",
     )  # fmt: skip
     options.add_argument("--batch", type=int, default=128)
     options.add_argument("--altitude-batch", type=int, default=0, help="another one for the altitudes")
@@ -210,17 +225,6 @@ def arguments() -> argparse.Namespace:
     options.add_argument(
         "--held-out", type=int, default=512, help="views of the map's own date to measure on"
     )
-    options.add_argument("--limit", type=int, default=0, help="only so many photos")
-    options.add_argument("--keep", action="store_true", help="write the trained networks, too")
-    options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    options.add_argument("--seed", type=int, nargs="+", default=[0])
-    given = options.parse_args()
-    own = [path.name for path in given.beside if place_of(path) == place_of(given.map)]
-    if given.altitudes and len(given.seed) > 1:
-        options.error("--altitudes are of one seed: give one --seed with them")
-    if own:
-        options.error(f"--beside must show other places than the map; leave out {', '.join(own)}")
-    return given
 
 
 #: What the results say of a run: everything that changes what is learned, and nobody's folders.
@@ -238,12 +242,12 @@ def settings_of(given: argparse.Namespace) -> dict:
         for kind in ("altitude", "place")
     }
     found = {name: getattr(given, name) for name in SETTINGS}
-    found |= {"start": given.start_said, "changes": changes}
+    found |= {"start": given.start_name, "changes": changes}
     if given.altitudes:  # their own results say how they came about
         del changes["altitude"], found["intensity"]
         return {key: value for key, value in found.items() if not key.startswith("altitude_")}
-    beside = [path.stem for path in given.beside]
-    return found | {"altitude_start": Path(given.altitude_start).name, "beside": beside}
+    joint = [path.stem for path in given.joint]
+    return found | {"altitude_start": Path(given.altitude_start).name, "beside": joint}
 
 
 def make_recipe(given: argparse.Namespace) -> Recipe:
@@ -268,7 +272,7 @@ def make_recipe(given: argparse.Namespace) -> Recipe:
         altitude_network=altitude,
         place_network=NetworkOptions(encoder=given.encoder, weights=given.place_weights or given.weights),
         altitude_training=budget(
-            "altitude", given.altitude_rate, altitude_step_m=0.0, valid_share=SHOWN_SHARE
+            "altitude", given.altitude_rate, altitude_step_m=0.0, valid_share=VALID_SHARE
         ),
         place_training=budget("place", given.extractor_rate, steps_per_epoch=1, imprint_views=given.imprint),
     )

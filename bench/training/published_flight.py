@@ -90,9 +90,7 @@ def trained(recipe: Recipe, given: argparse.Namespace) -> None:
     """Train on the map, and keep the network with what its own held-out views say of it."""
     given.out.mkdir(parents=True, exist_ok=True)
     source = DeviceRenderer(Texture.load(given.map), given.device)
-    done = train_altitude(
-        source.texture, recipe, device=given.device, renderer=source, report=print_steps()
-    )
+    done = train_altitude(source.texture, recipe, device=given.device, renderer=source, report=print_steps())
     summary = {key: f"{value}" for key, value in training_summary(done.report).items()}
     say(f"{given.name}: {summary}, sharp above {done.sharp_altitude_m:.0f} m")
     halves = {key: narrowed(value) for key, value in done.network.state_dict().items()}

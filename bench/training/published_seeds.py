@@ -93,7 +93,7 @@ def chosen(given: argparse.Namespace) -> tuple[str, str]:
 
 
 def photos_file(given: argparse.Namespace, name: str, seed: int) -> Path:
-    """What a chosen row told of the fixed photos."""
+    """What a chosen row estimated for the fixed photos."""
     return given.out / f"chosen_{given.place}_{name}_s{seed}.csv"
 
 
@@ -123,7 +123,7 @@ def published(given: argparse.Namespace, seed: int, west: str, east: str) -> Wor
     where = ["--map", old, "--photos", new, "--views", given.views / f"{given.place}_views.csv"]
     where += ["--out", given.out, "--cache", given.out / "photos", "--limit", given.limit]
     start = ["--weights", given.weights, "--place-weights", given.place_start]
-    start += ["--start-said", given.place_start.name, "--imprint", 6]
+    start += ["--start-name", given.place_start.name, "--imprint", 6]
     if given.small:
         start = ["--encoder", "small", "--weights", "random", "--batch", 16, "--held-out", 64]
     steps = given.place_steps or PLACE_STEPS[given.place]

@@ -63,8 +63,8 @@ def test_the_demo_runs_all_stages_and_keeps_what_is_complete(tmp_path: Path) -> 
     assert made_now(run(out)) == ["evaluation"]
     again = CliRunner().invoke(app, ["demo", "--out", str(out)])
     assert made_now(json.loads(again.stdout)) == []
-    told_in_one_line = "".join(again.stderr.split())  # however wide the terminal is
-    assert f"nadirfixserve--bundle{out / 'demo.nadir'}" in told_in_one_line
+    one_line = "".join(again.stderr.split())  # however wide the terminal is
+    assert f"nadirfixserve--bundle{out / 'demo.nadir'}" in one_line
 
 
 def test_nothing_is_trained_where_networks_ship(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from sources import ROOT, tracked_files
+from test_size import FUNCTION_LINES, MODULE_LINES, functions
 
 from bench import run
 from bench.lib import record
@@ -19,7 +21,6 @@ TABLE = (BENCH / "README.md").read_text(encoding="utf-8")
 SCRIPTS = run.scripts(*record.FOLDERS)
 NO_SCRIPT_ANY_MORE = {"matcher"}  # ADR 37 tells of it
 FLAT, RESULTS = 8, 150
-MODULE_LINES = 300
 
 
 def results() -> list[Path]:
@@ -44,8 +45,13 @@ def test_the_table_names_only_what_is_there() -> None:
 def test_helpers_are_no_scripts_and_files_are_few() -> None:
     assert not [path for path in run.scripts("lib") if is_script(path)]
     assert len([path for path in BENCH.iterdir() if path.is_file()]) <= FLAT
-    long = {p: n for p in BENCH.rglob("*.py") if (n := len(p.read_text("utf-8").splitlines())) > MODULE_LINES}
-    assert not long
+
+
+@pytest.mark.parametrize("path", sorted(BENCH.rglob("*.py")), ids=lambda p: p.relative_to(BENCH).as_posix())
+def test_scripts_are_as_small_as_the_package(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MODULE_LINES
+    assert not {name: n for name, n in functions(ast.parse(text)) if n > FUNCTION_LINES}
 
 
 def test_script_names_are_of_one_folder_each() -> None:

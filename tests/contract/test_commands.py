@@ -25,8 +25,8 @@ def section(name: str) -> str:
 def test_options_are_documented(name: str) -> None:
     flags = {flag for p in COMMANDS[name].params for flag in [*p.opts, *p.secondary_opts] if flag[:2] == "--"}
     table = "\n".join(line for line in section(name).splitlines() if line.startswith("| `"))
-    told = set(re.findall(r"--[a-z-]+[a-z]", table))
-    assert flags - SHARED == told - SHARED
+    documented = set(re.findall(r"--[a-z-]+[a-z]", table))
+    assert flags - SHARED == documented - SHARED
 
 
 def test_no_heading_without_a_command() -> None:

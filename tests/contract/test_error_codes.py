@@ -26,8 +26,8 @@ def test_every_code_has_one_heading_and_no_heading_is_left_over() -> None:
 
 @pytest.mark.parametrize("code", sorted(HTTP_STATUS))
 def test_docs_exit_and_http_agree(code: str) -> None:
-    said = {c: (int(exits), int(http)) for c, exits, http in HEADING.findall(DOC)}
-    assert said[code] == (exit_number(code), HTTP_STATUS[code])
+    documented = {c: (int(exits), int(http)) for c, exits, http in HEADING.findall(DOC)}
+    assert documented[code] == (exit_number(code), HTTP_STATUS[code])
 
 
 def test_exit_numbers_are_in_the_table() -> None:

@@ -34,7 +34,7 @@ RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
 EXCEPTIONS = {("types", "serialise"), ("types", "formats")}
 
 #: The two files that stand outside the house: the public API and ``python -m nadirfix``.
-DOORS = {"nadirfix", "nadirfix.__main__"}
+OUTSIDE = {"nadirfix", "nadirfix.__main__"}
 
 #: What a GPU machine needs to train, and what it must do without.
 TRAINING_ROOMS = {"types", "errors", "arrays", "random_numbers", "options", "camera", "image", "train"}
@@ -73,7 +73,7 @@ def allowed(importer: str, target: str) -> bool:
     return importer == target or RANK[target] < RANK[importer] or (importer, target) in EXCEPTIONS
 
 
-@pytest.mark.parametrize("name", sorted(set(modules()) - DOORS))
+@pytest.mark.parametrize("name", sorted(set(modules()) - OUTSIDE))
 def test_imports_go_one_way(name: str) -> None:
     assert layer_of(name), f"{name} belongs to no layer: say which one in LAYERS"
     ours = [i for i in imported(modules()[name]) if i.startswith("nadirfix.")]
@@ -94,7 +94,7 @@ def test_few_modules_stand_outside_the_rooms() -> None:
     assert len(list(PACKAGE.glob("*.py"))) <= 14
 
 
-@pytest.mark.parametrize("name", sorted(set(modules()) - DOORS))
+@pytest.mark.parametrize("name", sorted(set(modules()) - OUTSIDE))
 def test_modules_import_from_a_name_s_home(name: str) -> None:
     tree = modules()[name]
     used = {i.partition(":")[2] for i in imported(tree) if i.startswith("nadirfix:")}
@@ -107,12 +107,12 @@ def _is_package(node: ast.expr) -> bool:
 
 
 def test_every_name_in_the_table_is_there() -> None:
-    assert {layer_of(name) for name in set(modules()) - DOORS} == set(RANK)
+    assert {layer_of(name) for name in set(modules()) - OUTSIDE} == set(RANK)
 
 
 def test_exceptions_are_needed() -> None:
     used = {
-        (layer_of(name), layer_of(i)) for name in set(modules()) - DOORS for i in imported(modules()[name])
+        (layer_of(name), layer_of(i)) for name in set(modules()) - OUTSIDE for i in imported(modules()[name])
         if i.startswith("nadirfix.")
     }  # fmt: skip
     assert used >= EXCEPTIONS

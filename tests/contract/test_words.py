@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sources import ROOT, modules
+from sources import PACKAGE, ROOT, modules
 
 #: No name at all: what is told, said, asked or looked at is a result, an option, a query, a match.
 PARTICIPLES = set(re.findall(r"\w+", "told said asked seen shown looked"))
@@ -89,6 +89,13 @@ def python_files() -> list[Path]:
     return sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
+def no_tests(names: Iterator[str]) -> Iterator[str]:
+    return (name for name in names if not name.startswith("test_"))
+
+
+OTHERS = [path for path in python_files() if not path.is_relative_to(PACKAGE)]
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_file_has_a_private_name(folder: str) -> None:
     paths = [p.relative_to(ROOT) for p in python_files() if p.is_relative_to(ROOT / folder)]
@@ -101,6 +108,14 @@ def test_names_are_the_field_s(name: str) -> None:
     tree = modules()[name]
     wrong = found(top_level(tree), PRIVATE) | found(bound(tree), PARTICIPLES)
     assert not wrong, f"{name}: use the field's word, or one that says what it is, for {sorted(wrong)}"
+
+
+@pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_names_outside_the_package_are_the_field_s(path: Path) -> None:
+    """Names of tests are sentences; all other names follow the same rule as the package's."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    wrong = found(no_tests(top_level(tree)), PRIVATE) | found(no_tests(bound(tree)), PARTICIPLES)
+    assert not wrong, f"use the field's word, or one that says what it is, for {sorted(wrong)}"
 
 
 def test_what_is_allowed_is_used() -> None:

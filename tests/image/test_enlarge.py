@@ -1,4 +1,4 @@
-"""The crop as published: held against Pillow and OpenCV, which make the enlarged picture and average it."""
+"""The crop as published: compared with Pillow and OpenCV, which make the enlarged picture and average it."""
 
 from __future__ import annotations
 

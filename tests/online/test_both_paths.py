@@ -21,8 +21,8 @@ from nadirfix.train.models.altitude import build_altitude_network  # noqa: E402
 from nadirfix.train.models.place import build_place_network  # noqa: E402
 
 
-class Asked(torch.nn.Module):
-    """A bundle's own network, asked as torch asks one."""
+class AsModule(torch.nn.Module):
+    """A bundle's own network, called as torch calls one."""
 
     def __init__(self, network) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ def bundle(request: pytest.FixtureRequest) -> Bundle:
 
 @pytest.mark.parametrize("cells", [None, 1])
 def test_both_paths_answer_alike(bundle: Bundle, cells: int | None) -> None:
-    plain = Straightforward(Asked(bundle.altitude_network), Asked(bundle.place_network), bundle)
+    plain = Straightforward(AsModule(bundle.altitude_network), AsModule(bundle.place_network), bundle)
     options = LocateOptions(verify=False, whole_frame=False, cells=cells)
     for view in views():
         photo = photo_of(view)

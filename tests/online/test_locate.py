@@ -85,9 +85,9 @@ def test_every_format_gives_the_same_answer(
 ) -> None:
     out = tmp_path / f"answers.{form}"
     command = ["locate", *photos, "--bundle", tiny_bundle, "--format", form]
-    filed, shown = nadirfix(*command, "--out", out, "--quiet"), nadirfix(*command, "--quiet")
+    filed, printed = nadirfix(*command, "--out", out, "--quiet"), nadirfix(*command, "--quiet")
     assert (filed.returncode, filed.stdout, filed.stderr) == (0, "", "")
-    for text in (out.read_text(encoding="utf-8"), shown.stdout):
+    for text in (out.read_text(encoding="utf-8"), printed.stdout):
         places = {"csv": csv_places, "geojson": geojson_places, "kml": kml_places}[form](text)
         assert places == [(a["photo"], a["lon"], a["lat"], a["altitude_m"]) for a in answers]
 
@@ -153,15 +153,15 @@ def test_one_bad_photo_never_stops_the_rest(tiny_bundle: Path, photos: list[Path
     broken, empty = tmp_path / "broken.jpg", tmp_path / "no photos"
     broken.write_bytes(photos[0].read_bytes()[:2000])
     empty.mkdir()
-    asked = [photos[0], broken, tmp_path / "not-there.jpg", empty, photos[1]]
-    done = nadirfix("locate", *asked, "--bundle", tiny_bundle)
-    said = lines(done)
+    photo_paths = [photos[0], broken, tmp_path / "not-there.jpg", empty, photos[1]]
+    done = nadirfix("locate", *photo_paths, "--bundle", tiny_bundle)
+    answered = lines(done)
     assert done.returncode == 2
-    assert [line["photo"] for line in said] == [str(photo) for photo in asked]
-    assert [line["status"] for line in said] == ["fix", "error", "error", "error", "fix"]
-    codes = [line["error"]["code"] for line in said[1:4]]
+    assert [line["photo"] for line in answered] == [str(photo) for photo in photo_paths]
+    assert [line["status"] for line in answered] == ["fix", "error", "error", "error", "fix"]
+    codes = [line["error"]["code"] for line in answered[1:4]]
     assert codes == ["photo.unreadable", "photo.missing", "photo.missing"]
-    assert all(set(line["error"]) == {"code", "message", "hint"} for line in said[1:4])
+    assert all(set(line["error"]) == {"code", "message", "hint"} for line in answered[1:4])
     assert str(broken) in done.stderr
 
 
@@ -176,8 +176,8 @@ def test_a_listener_that_goes_away_is_no_failure_to_tell_of(
         assert running.stdout is not None and running.stderr is not None
         assert json.loads(running.stdout.readline())["photo"] == str(photos[0])
         running.stdout.close()
-        said = running.stderr.read()
-    assert (running.returncode, said) == (1, "")
+        stderr = running.stderr.read()
+    assert (running.returncode, stderr) == (1, "")
 
 
 def test_height_above_the_sea_counts_where_the_ground_s_is_given(
@@ -191,13 +191,15 @@ def test_height_above_the_sea_counts_where_the_ground_s_is_given(
             {ExifTags.GPS.GPSAltitude: IFDRational(5915, 10), ExifTags.GPS.GPSAltitudeRef: 0}
         )
         picture.save(high, exif=tags, quality=95)
-    asked = ("locate", high, "--bundle", tiny_bundle, "--quiet")
-    (plain,), (told,) = lines(nadirfix(*asked)), lines(nadirfix(*asked, "--ground-height", "451.5"))
+    command = ("locate", high, "--bundle", tiny_bundle, "--quiet")
+    (plain,), (with_tag,) = lines(nadirfix(*command)), lines(nadirfix(*command, "--ground-height", "451.5"))
     assert [source["source"] for source in plain["altitude_sources"]] == ["picture"]
-    assert told["altitude_sources"][0] == plain["altitude_sources"][0]
-    assert told["altitude_sources"][1:] == [{"source": "GPSAltitude", "altitude_m": 140.0, "sigma_m": 20.0}]
-    assert 100 < told["altitude_m"] < 180
-    (below,) = lines(nadirfix(*asked, "--ground-height", "900"))
+    assert with_tag["altitude_sources"][0] == plain["altitude_sources"][0]
+    assert with_tag["altitude_sources"][1:] == [
+        {"source": "GPSAltitude", "altitude_m": 140.0, "sigma_m": 20.0}
+    ]
+    assert 100 < with_tag["altitude_m"] < 180
+    (below,) = lines(nadirfix(*command, "--ground-height", "900"))
     assert below["altitude_sources"] == plain["altitude_sources"], "no photo is taken from below the ground"
 
 
@@ -266,10 +268,10 @@ def test_answers_reach_standard_output_while_a_bar_is_drawn(tiny_bundle: Path, p
     watcher, terminal = pty.openpty()
     command = [PROGRAM, "locate", photos[0], photos[1], "--bundle", tiny_bundle]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True) as running:
-        said, _ = running.communicate(timeout=120)
+        stdout, _ = running.communicate(timeout=120)
     os.close(terminal)
     os.close(watcher)
-    assert [json.loads(line)["status"] for line in said.splitlines()] == ["fix", "fix"]
+    assert [json.loads(line)["status"] for line in stdout.splitlines()] == ["fix", "fix"]
 
 
 def test_answers_come_one_by_one(tiny_bundle: Path, photos: list[Path]) -> None:
@@ -278,16 +280,16 @@ def test_answers_come_one_by_one(tiny_bundle: Path, photos: list[Path]) -> None:
 
     bundle = Bundle.load(tiny_bundle)
     written: list[str] = []
-    seen: list[int] = []
+    written_before: list[int] = []
 
     def place(photo: str) -> Fix:
-        seen.append(len(written))
+        written_before.append(len(written))
         return locate(photo, bundle=bundle)
 
     paths = [str(photo) for photo in photos[:3]]
     answers = (_answer(path, place) for path in paths)
     assert _write_all(answers, 3, Format.JSONL, written.append, silent, quiet=True) == 0
-    assert seen == [0, 1, 2]
+    assert written_before == [0, 1, 2]
 
 
 def test_a_fault_of_our_own_stays_with_its_photo(tiny_bundle: Path, photos: list[Path]) -> None:
@@ -301,12 +303,12 @@ def test_a_fault_of_our_own_stays_with_its_photo(tiny_bundle: Path, photos: list
             raise ZeroDivisionError("a bug")
         return locate(photo, bundle=bundle)
 
-    asked = [str(photos[0]), "odd", "not-there.jpg", str(photos[1])]
-    answers = (_answer(photo, place) for photo in asked)
+    photo_paths = [str(photos[0]), "odd", "not-there.jpg", str(photos[1])]
+    answers = (_answer(photo, place) for photo in photo_paths)
     assert _write_all(answers, 4, Format.JSONL, written.append, silent, quiet=True) == 1
-    said = [json.loads(line) for line in written]
-    assert [line["status"] for line in said] == ["fix", "error", "error", "fix"]
-    assert [line["error"]["code"] for line in said[1:3]] == ["internal.error", "photo.missing"]
+    answered = [json.loads(line) for line in written]
+    assert [line["status"] for line in answered] == ["fix", "error", "error", "fix"]
+    assert [line["error"]["code"] for line in answered[1:3]] == ["internal.error", "photo.missing"]
 
 
 def test_a_photo_taken_where_a_reference_looks_from_finds_it(tiny_bundle: Path, tiny_world: Path) -> None:
@@ -320,11 +322,11 @@ def test_a_photo_taken_where_a_reference_looks_from_finds_it(tiny_bundle: Path, 
     with GeoMap.open(tiny_world / "old.tif") as ground:
         for row in np.random.default_rng(2).permutation(len(bundle.references)):
             view = reference_view(bundle, row)
-            seen = ground.render(view, DEFAULT_CAMERA, (1024, 768))
-            if seen.valid_share < 1:
+            rendered = ground.render(view, DEFAULT_CAMERA, (1024, 768))
+            if rendered.valid_share < 1:
                 continue
             photo = io.BytesIO()
-            Image.fromarray(seen.pixels).save(photo, "PNG")
+            Image.fromarray(rendered.pixels).save(photo, "PNG")
             fix = locate(photo.getvalue(), bundle=bundle, altitude_m=view.altitude_m, options=options)
             assert fix.position is not None
             found.append((fix.position.distance_m(view.center), fix.heading_deg == view.heading_deg))
@@ -420,12 +422,12 @@ def test_locating_in_a_fresh_core_environment(
     ground = tiny_world / "old.tif"
     command = [ROOT / "tests" / "core_install.sh", tiny_bundle, photos[0], ground, sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500)
-    told = lines(done)
-    assert [untimed(line) for line in told[:2]] == [untimed(answers[0])] * 2
-    assert len(told) == (3 if ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE) else 2)
-    assert all(set(line) == set(answers[0]) for line in told)
+    answered = lines(done)
+    assert [untimed(line) for line in answered[:2]] == [untimed(answers[0])] * 2
+    assert len(answered) == (3 if ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE) else 2)
+    assert all(set(line) == set(answers[0]) for line in answered)
     truth = read_photo_list(tiny_photos / "manifest.csv")[0]
-    for line in told[2:]:
+    for line in answered[2:]:
         place = Point(line["easting_m"], line["northing_m"], line["epsg"])
         print(f"standard: {place.distance_m(truth.point):.1f} m off, {line['altitude_m']:.0f} m high")
         assert place.distance_m(truth.point) < 50, "the votes of the whole frame: nothing there verifies"

@@ -225,10 +225,10 @@ def test_without_crop_the_whole_photo_is_shown_and_no_altitude_claimed() -> None
     fix = locate(photo(), bundle=bundle, options=LocateOptions(crop=False))
     assert (fix.altitude_m, fix.gsd_m, fix.footprint_m) == (None, None, None)
     assert not bundle.altitude_network.inputs
-    shown = bundle.place_network.inputs[0][0]
-    assert shown.shape == (3, 112, 112)
-    assert shown[:, 5, 5].tolist() == pytest.approx([255, 0, 0], abs=8)  # the corners are still there
-    assert shown[:, -5, -5].tolist() == pytest.approx([255, 255, 255], abs=8)
+    pixels_in = bundle.place_network.inputs[0][0]
+    assert pixels_in.shape == (3, 112, 112)
+    assert pixels_in[:, 5, 5].tolist() == pytest.approx([255, 0, 0], abs=8)  # the corners are still there
+    assert pixels_in[:, -5, -5].tolist() == pytest.approx([255, 255, 255], abs=8)
 
 
 @pytest.mark.parametrize("enlarge", ["mean", "cubic"])
@@ -244,9 +244,9 @@ def test_the_photo_comes_to_scale_as_the_recipe_says(enlarge: Any) -> None:
         for way in ("mean", "cubic")
     }
     other = "mean" if enlarge == "cubic" else "cubic"
-    shown = np.moveaxis(bundle.place_network.inputs[0][0], 0, -1)
-    np.testing.assert_allclose(shown, crop[enlarge], atol=1e-3)
-    assert np.abs(shown - crop[other]).mean() > 1
+    pixels_in = np.moveaxis(bundle.place_network.inputs[0][0], 0, -1)
+    np.testing.assert_allclose(pixels_in, crop[enlarge], atol=1e-3)
+    assert np.abs(pixels_in - crop[other]).mean() > 1
 
 
 def noise(width_px: int, height_px: int) -> np.ndarray:
@@ -266,8 +266,8 @@ def test_a_network_for_pixels_is_shown_pixels() -> None:
     plain = replace(RECIPE, altitude_network=replace(RECIPE.altitude_network, input="pixels"))
     bundle = Fake(recipe=plain)
     locate(photo(), bundle=bundle)
-    shown = bundle.altitude_network.inputs[0][0]
-    assert shown[:, 5, 5].tolist() == pytest.approx([255, 0, 0], abs=8)
+    pixels_in = bundle.altitude_network.inputs[0][0]
+    assert pixels_in[:, 5, 5].tolist() == pytest.approx([255, 0, 0], abs=8)
 
 
 def test_camera_comes_from_the_tags_before_the_nominal_one() -> None:

@@ -250,10 +250,10 @@ def test_all_of_them_in_one_go(path: Path, picture: Image.Image, tiny_bundle: Pa
     for name, content in flight.items():
         (tmp_path / name).write_bytes(content)
     done = nadirfix("locate", tmp_path, "--bundle", tiny_bundle, "--quiet")
-    said = [json.loads(line) for line in done.stdout.splitlines()]
-    codes = [line.get("error", {}).get("code") for line in said]
+    answered = [json.loads(line) for line in done.stdout.splitlines()]
+    codes = [line.get("error", {}).get("code") for line in answered]
     assert codes == [
         None, "photo.unreadable", "photo.unreadable", None, "photo.too_large", "photo.too_small", None,
     ]  # fmt: skip
     assert done.returncode == 2
-    assert said[0]["lon"] == said[-1]["lon"]
+    assert answered[0]["lon"] == answered[-1]["lon"]

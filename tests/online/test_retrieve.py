@@ -25,10 +25,10 @@ from tests.online.test_online import Fake, FixedNetwork, photo
 OPTIONS = LocateOptions(cells=1, retrieve=2)
 
 
-def narrow(slack: float, *, described: bool = False, matcher: str | None = None) -> Fake:
+def narrow(tolerance: float, *, described: bool = False, matcher: str | None = None) -> Fake:
     """A bundle whose place network is run in few bits and is off by a little."""
     fake = Fake(class_of=3)
-    fake.similarity_tolerance, fake.described, fake.matcher_name = slack, described, matcher
+    fake.similarity_tolerance, fake.described, fake.matcher_name = tolerance, described, matcher
     fake.float32_place_network = FixedNetwork(fake.place_network.answer + np.array([0.0, 0.0, 0.0, 0.5]))
     return fake
 
@@ -118,21 +118,24 @@ def test_the_lead_of_cells_is_a_difference_of_cosines() -> None:
     angle = 0.3
     towards = np.array([math.cos(angle), math.sin(angle)])
     apart = math.cos(angle) - math.sin(angle)
-    voter = CellClassifier([np.eye(2)], order, HeadOptions(scale=10.0))
-    assert voter.top(towards, 1).lead == pytest.approx(2 * apart, rel=1e-6)
-    assert voter.top(towards, 2).lead == math.inf, "nothing is left out"
+    classifier = CellClassifier([np.eye(2)], order, HeadOptions(scale=10.0))
+    assert classifier.top(towards, 1).lead == pytest.approx(2 * apart, rel=1e-6)
+    assert classifier.top(towards, 2).lead == math.inf, "nothing is left out"
     logits = CellClassifier([np.eye(2)], order, HeadOptions(kind="ce"))
     assert logits.top(towards, 1).lead == math.inf, "no cosines"
 
 
 def test_how_alike_a_way_is_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path))
-    files, way = NetworkFiles(tmp_path / "a.onnx", tmp_path / "b.onnx", "abc"), Backend(precision="eight_bit")
-    assert remembered_similarity(files, way) == 1.0, "never measured: single precision runs"
-    remember(files, way, {way.name: {"likeness": 0.98}, Backend().name: {"likeness": 0.5}})
-    assert remembered_similarity(files, way) == 0.98
+    files, backend = (
+        NetworkFiles(tmp_path / "a.onnx", tmp_path / "b.onnx", "abc"),
+        Backend(precision="eight_bit"),
+    )
+    assert remembered_similarity(files, backend) == 1.0, "never measured: single precision runs"
+    remember(files, backend, {backend.name: {"likeness": 0.98}, Backend().name: {"likeness": 0.5}})
+    assert remembered_similarity(files, backend) == 0.98
     assert remembered_similarity(files, Backend()) == 1.0, "single precision is what it is compared with"
-    assert remembered_similarity(NetworkFiles(tmp_path / "a.onnx"), way) == 1.0, "without a name"
+    assert remembered_similarity(NetworkFiles(tmp_path / "a.onnx"), backend) == 1.0, "without a name"
 
 
 def test_slack_grows_with_what_the_descriptor_is_off_by(
@@ -140,14 +143,17 @@ def test_slack_grows_with_what_the_descriptor_is_off_by(
 ) -> None:
     """A cosine of c is a descriptor that is off by the root of 2 − 2c."""
     monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path))
-    files, way = NetworkFiles(tmp_path / "a.onnx", tmp_path / "b.onnx", "abc"), Backend(precision="eight_bit")
-    remember(files, way, {way.name: {"likeness": 0.98}})
+    files, backend = (
+        NetworkFiles(tmp_path / "a.onnx", tmp_path / "b.onnx", "abc"),
+        Backend(precision="eight_bit"),
+    )
+    remember(files, backend, {backend.name: {"likeness": 0.98}})
 
-    def slack(way: Backend) -> float:
+    def tolerance(backend: Backend) -> float:
         return Bundle.similarity_tolerance.func(
-            SimpleNamespace(network_files=lambda _: files, _place_backend=way)
+            SimpleNamespace(network_files=lambda _: files, _place_backend=backend)
         )
 
-    assert slack(Backend()) == 0.0
-    assert 0.01 * 0.2 < slack(way) < 0.2, "of 0.2 a share shows between neighbours"
-    assert slack(way) == pytest.approx(_ERROR_SHARE * 0.2)
+    assert tolerance(Backend()) == 0.0
+    assert 0.01 * 0.2 < tolerance(backend) < 0.2, "of 0.2 a share shows between neighbours"
+    assert tolerance(backend) == pytest.approx(_ERROR_SHARE * 0.2)

@@ -57,7 +57,7 @@ def test_recipe_file_changes_only_what_it_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seen"),
+    ("text", "expected"),
     [
         ("sede = 7", "unknown sede"),
         ("[bins]\nwidth = 25", "unknown width"),
@@ -71,11 +71,11 @@ def test_recipe_file_changes_only_what_it_names(tmp_path: Path) -> None:
         ("seed = ", "mine.toml"),
     ],
 )
-def test_wrong_recipe_file(tmp_path: Path, text: str, seen: str) -> None:
+def test_wrong_recipe_file(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(InputError) as caught:
         recipe(tmp_path, text)
     assert caught.value.code == "options.invalid"
-    assert seen in caught.value.seen
+    assert expected in caught.value.seen
 
 
 @pytest.mark.parametrize("name", ["nothing", "none.toml"])

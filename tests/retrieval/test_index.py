@@ -1,4 +1,4 @@
-"""The search by cells: held against brute force in double precision, ties and empty cells included."""
+"""The search by cells: compared with brute force in double precision, ties and empty cells included."""
 
 import numpy as np
 import pytest

@@ -380,9 +380,19 @@ def test_the_place_network_is_near_lossless_where_retrieval_answers(
     bundle = SimpleNamespace(
         described=described,
         matcher_name=matcher,
+        manifest={"parts": {}},
         altitude_classes=None,
         reference_count=1,
         network_files=lambda name: name,
     )
     tune.tune_backends(bundle)
     assert required == {parts.ALTITUDE: False, parts.PLACE: near_lossless}
+
+
+def test_a_matcher_that_is_a_network_is_measured_whatever_its_name() -> None:
+    for listed, measured_parts in {
+        (): {parts.ALTITUDE, parts.PLACE},
+        (parts.MATCHER,): {parts.ALTITUDE, parts.PLACE, parts.MATCHER},
+    }.items():
+        bundle = SimpleNamespace(manifest={"parts": dict.fromkeys(listed)}, matcher_name="another")
+        assert set(tune._parts(bundle)) == measured_parts

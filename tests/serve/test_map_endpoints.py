@@ -74,8 +74,8 @@ def test_tiles_lie_where_they_say(client: TestClient, z: int) -> None:
         & (north > NORTH_M - SIDE_M + 5)
     )
     assert inside.sum() > 500 and cover[inside].all()
-    shown_east_m, shown_north_m = position_of(colours)
-    off_m = [float(np.mean((a - b)[inside])) for a, b in ((shown_east_m, east), (shown_north_m, north))]
+    drawn_east_m, drawn_north_m = position_of(colours)
+    off_m = [float(np.mean((a - b)[inside])) for a, b in ((drawn_east_m, east), (drawn_north_m, north))]
     print(f"zoom {z}: {off_m[0]:+.3f} m east, {off_m[1]:+.3f} m north of the oracle")
     assert max(abs(v) for v in off_m) < 0.35  # a grey level is 2.3 m; JPEG rounds
 

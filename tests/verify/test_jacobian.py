@@ -37,7 +37,7 @@ def test_residuals_are_the_camera_s_homography(tilt_deg: float) -> None:
 
 @pytest.mark.parametrize("tilt_deg", [0.0, 3.0, 20.0])
 @pytest.mark.parametrize("number", range(6))
-def test_slopes_are_what_a_small_change_changes(tilt_deg: float, number: int) -> None:
+def test_jacobian_is_what_a_small_change_changes(tilt_deg: float, number: int) -> None:
     residuals, _, _ = example(tilt_deg)
     step = np.where(np.arange(6) == number, STEPS, 0.0)
     expected = (residuals(AT + step) - residuals(AT - step)) / (2 * STEPS[number])
@@ -45,17 +45,17 @@ def test_slopes_are_what_a_small_change_changes(tilt_deg: float, number: int) ->
     np.testing.assert_allclose(jacobian[number], expected, rtol=1e-5, atol=1e-3)
 
 
-@pytest.mark.parametrize("lean", [(0.0, 0.0), (0.003, -0.004), (-0.00705, 0.00707), (0.00708, 0.00708)])
+@pytest.mark.parametrize("tilt", [(0.0, 0.0), (0.003, -0.004), (-0.00705, 0.00707), (0.00708, 0.00708)])
 @pytest.mark.parametrize("number", [3, 4, 5])
-def test_slopes_of_a_camera_that_hardly_leans(lean: tuple[float, float], number: int) -> None:
+def test_jacobian_of_a_camera_that_is_hardly_tilted(tilt: tuple[float, float], number: int) -> None:
     residuals, _, _ = example(0.0)
-    at = np.array([3.0, -4.0, 0.05, 0.02, *lean])
+    at = np.array([3.0, -4.0, 0.05, 0.02, *tilt])
     step = np.where(np.arange(6) == number, STEPS, 0.0)
     expected = (residuals(at + step) - residuals(at - step)) / (2 * STEPS[number])
     np.testing.assert_allclose(residuals.with_jacobian(at)[1][number], expected, rtol=1e-6, atol=1e-4)
 
 
-def test_a_lean_beyond_belief_stays() -> None:
+def test_a_tilt_beyond_belief_stays() -> None:
     residuals, photo_px, ground_m = example(44.0)
     far = np.array([0.0, 0.0, 0.0, 0.0, -0.2, -0.5])
     assert residuals.view(far).tilt_deg == pytest.approx(45.0)
@@ -64,7 +64,7 @@ def test_a_lean_beyond_belief_stays() -> None:
     np.testing.assert_allclose(residuals(far), np.stack([east + 100, north + 50]) - ground_m.T, atol=1e-6)
 
 
-def test_an_altitude_beyond_belief_stays_and_has_no_slope() -> None:
+def test_an_altitude_beyond_belief_stays_and_has_no_gradient() -> None:
     residuals, _, _ = example(0.0)
     far = np.array([0.0, 0.0, 1.5, 0.0, 0.0, 0.0])
     assert residuals.view(far).altitude_m == pytest.approx(300 * np.e)

@@ -57,6 +57,6 @@ def test_contact_sheet_has_the_map_and_the_photos(ground: GeoMap, tmp_path: Path
     assert grey.sum() > 0.8 * _MAP_PX**2
 
 
-@pytest.mark.parametrize(("wanted_m", "shown_m"), [(980, 500), (400, 200), (199, 100), (5.0, 5), (0.3, 0.2)])
-def test_scale_bar_is_a_round_length(wanted_m: float, shown_m: float) -> None:
-    assert _round_length(wanted_m) == pytest.approx(shown_m)
+@pytest.mark.parametrize(("wanted_m", "length_m"), [(980, 500), (400, 200), (199, 100), (5.0, 5), (0.3, 0.2)])
+def test_scale_bar_is_a_round_length(wanted_m: float, length_m: float) -> None:
+    assert _round_length(wanted_m) == pytest.approx(length_m)

@@ -26,7 +26,7 @@ WEST, SOUTH, SIDE_M = 500_000.0, 4_649_000.0, 1000.0
 
 
 @dataclass(frozen=True)
-class Seen:
+class Rendered:
     pixels: np.ndarray
     valid_share: float
 
@@ -39,14 +39,14 @@ class FlatMap:
     epsg: int = 32633
     bounds: tuple[float, float, float, float] = (WEST, SOUTH, WEST + SIDE_M, SOUTH + SIDE_M)
 
-    def render(self, view: View, camera: Camera, size: tuple[int, int] | None = None) -> Seen:
+    def render(self, view: View, camera: Camera, size: tuple[int, int] | None = None) -> Rendered:
         width, height = size or (camera.width_px, camera.height_px)
         u, v = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
         east, north = project(ground_from_pixel(view, camera, (width, height)), u, v)
         x, y = east + view.center.east_m - WEST, north + view.center.north_m - SOUTH
         valid = (x >= 0) & (y >= 0) & (x <= min(SIDE_M, self.hole_east_m)) & (y <= SIDE_M)
         pixels = np.dstack([x / SIDE_M * 255, y / SIDE_M * 255, np.full_like(x, 128)])
-        return Seen(np.where(valid[..., None], pixels, 0).astype(np.uint8), float(valid.mean()))
+        return Rendered(np.where(valid[..., None], pixels, 0).astype(np.uint8), float(valid.mean()))
 
 
 def options(**changes: object) -> SimulateOptions:
@@ -180,7 +180,7 @@ class MapForTwo(FlatMap):
         super().__init__()
         self.both = threading.Barrier(2, timeout=10)
 
-    def render(self, view: View, camera: Camera, size: tuple[int, int] | None = None) -> Seen:
+    def render(self, view: View, camera: Camera, size: tuple[int, int] | None = None) -> Rendered:
         if size is None:
             self.both.wait()
         return super().render(view, camera, size)
@@ -192,7 +192,7 @@ def test_two_threads_render_and_photos_stay_in_order(tmp_path: Path) -> None:
 
 
 class SlowMap(FlatMap):
-    def render(self, view: View, camera: Camera, size: tuple[int, int] | None = None) -> Seen:
+    def render(self, view: View, camera: Camera, size: tuple[int, int] | None = None) -> Rendered:
         time.sleep(0.05 if size is None else 0)
         return super().render(view, camera, size)
 

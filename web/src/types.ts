@@ -47,7 +47,7 @@ export interface Placed {
   footprint: LonLat[] | null; // from the photo's top left, against the clock
   candidates: Candidate[];
   timings_ms: Record<string, number>;
-  // Said by bundles that ask the map itself; absent or null where it was not asked.
+  // By bundles that verify answers against the map; absent or null where they were not verified.
   verified?: boolean | null;
   inliers?: number | null;
   tilt_deg?: number | null;

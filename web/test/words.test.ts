@@ -17,8 +17,8 @@ it("tells where a camera leans only where it does, and what is below it only whe
       tilt_toward_deg: 45,
       aircraft: { lon: 14, lat, radius95_m: null },
     }) as Placed;
-  expect(verdictFacts(answer(0.1, 48.000001))).toEqual([["Camera leans", "less than 0.5°"]]);
-  const [lean, below] = verdictFacts(answer(3, 48.001));
-  expect(lean).toEqual(["Camera leans", "3.0° to 45° NE"]);
+  expect(verdictFacts(answer(0.1, 48.000001))).toEqual([["Camera tilt", "less than 0.5°"]]);
+  const [tilt, below] = verdictFacts(answer(3, 48.001));
+  expect(tilt).toEqual(["Camera tilt", "3.0° to 45° NE"]);
   expect(below![0]).toBe("Below the camera");
 });

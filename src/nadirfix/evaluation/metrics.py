@@ -24,13 +24,13 @@ __all__ = [
     "as_top1",
     "best_of_m",
     "by_altitude",
+    "calibration_measures",
     "compared",
     "error_m",
     "heading_error_deg",
     "measures",
     "metrics",
     "top1_error_m",
-    "trust",
     "unsigned_altitude_error_m",
 ]
 
@@ -79,7 +79,7 @@ def metrics(
     whole = measures(records)
     whole["error_codes"] = dict(Counter(record.error["code"] for record in records if record.error))
     whole["by_altitude"] = by_altitude(records)
-    whole |= trust(records)
+    whole |= calibration_measures(records)
     whole["timings_ms"] = _timings_ms(records)
     return whole | {"peak_rss_mb": peak_rss_mb, "exif_pose": exif_pose}
 
@@ -115,7 +115,7 @@ def by_altitude(records: Sequence[QueryRecord]) -> list[dict[str, Any]]:
     return [_band(low, bands[low]) for low in sorted(bands)]
 
 
-def trust(records: Sequence[QueryRecord]) -> dict[str, Any]:
+def calibration_measures(records: Sequence[QueryRecord]) -> dict[str, Any]:
     """Whether radius and confidence mean what they say; empty where no answer carries them."""
     sized = [r for r in records if r.answered and r.fix and r.fix.radius95_m is not None]
     rated = [r for r in records if r.answered and r.fix and r.fix.confidence is not None]

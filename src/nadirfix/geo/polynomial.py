@@ -67,7 +67,7 @@ class Polynomial:
 
     def scale(self) -> float:
         """Pixels per metre in the middle of the map."""
-        return float(np.sqrt(abs(np.linalg.det(self._slope()))))
+        return float(np.sqrt(abs(np.linalg.det(self._jacobian()))))
 
     def bounds(self) -> tuple[float, float, float, float]:
         """West, south, east and north of the ground the pixels cover."""
@@ -79,16 +79,16 @@ class Polynomial:
         return float(east.min()), float(north.min()), float(east.max()), float(north.max())
 
     def inverse(self, col: Floats, row: Floats) -> tuple[Floats, Floats]:
-        """East and north of pixels, by Newton's steps with the slope in the middle of the map."""
+        """East and north of pixels, by Newton's steps with the Jacobian in the middle of the map."""
         east, north = np.full_like(col, self.origin_m[0]), np.full_like(row, self.origin_m[1])
-        slope = self._slope()
+        jacobian = self._jacobian()
         for _ in range(20):
             now = self(east, north)
-            step = np.linalg.solve(slope, np.vstack([(col - now[0]).ravel(), (row - now[1]).ravel()]))
+            step = np.linalg.solve(jacobian, np.vstack([(col - now[0]).ravel(), (row - now[1]).ravel()]))
             east, north = east + step[0].reshape(col.shape), north + step[1].reshape(col.shape)
         return east, north
 
-    def _slope(self) -> Floats:
+    def _jacobian(self) -> Floats:
         """How columns and rows change per metre east and north, in the middle of the map."""
         east = self.origin_m[0] + np.array([0.0, 1.0, 0.0])
         north = self.origin_m[1] + np.array([0.0, 0.0, 1.0])

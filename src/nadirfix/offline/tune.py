@@ -49,8 +49,8 @@ def tune_backends(bundle: Bundle, progress: Progress = quiet) -> dict[str, str]:
 
 
 def _parts(bundle: Bundle) -> tuple[str, ...]:
-    """The networks the bundle carries: a matcher is one only where it is XFeat."""
-    matcher = (parts.MATCHER,) if bundle.matcher_name == "xfeat" else ()
+    """The networks the bundle carries; not every matcher is one."""
+    matcher = (parts.MATCHER,) if parts.MATCHER in bundle.manifest["parts"] else ()
     return parts.ALTITUDE, parts.PLACE, *matcher
 
 

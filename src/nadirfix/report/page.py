@@ -163,7 +163,7 @@ def _plots(content: Content) -> str:
     if metrics["altitude"]["queries"]:
         caption = "Photos by true altitude (rows) and altitude found (columns); the line is perfect."
         figures.append(("How high", altitude_confusion(content.records, content.bundle.edges_m), caption))
-    figures += _trust_figures(metrics)
+    figures += _calibration_figures(metrics)
     if metrics["timings_ms"]:
         caption = "One photo at a time on this machine's processor."
         figures.append(("How long", stage_times(metrics["timings_ms"]), caption))
@@ -171,7 +171,7 @@ def _plots(content: Content) -> str:
     return f'<h2>How good, how high, how long</h2><div class="plots">{inside}</div>{_altitude(metrics)}'
 
 
-def _trust_figures(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _calibration_figures(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Whether radius and confidence can be trusted, where answers carry them."""
     figures = []
     radius, risk = metrics["radius95"], metrics["risk_coverage"]

@@ -76,8 +76,8 @@ def hypotheses_from(votes: Votes, camera: Camera, epsg: int, options: VoteOption
     """The views with most votes, best first, each once; a score is the share of all votes."""
     total = float(votes.weight.sum())
     best_first: list[Hypothesis] = []
-    for frame, support in _peaks(votes, options):
-        best_first = merged(best_first, [Hypothesis(frame.view(camera, epsg), support / total)], options)
+    for frame, score in _peaks(votes, options):
+        best_first = merged(best_first, [Hypothesis(frame.view(camera, epsg), score / total)], options)
         if len(best_first) == options.hypotheses:
             break
     return best_first
@@ -132,7 +132,7 @@ def _peaks(votes: Votes, options: VoteOptions) -> Iterator[tuple[_FramePose, flo
         frame = _fitted(votes.take(near), options)
         inliers = near & (frame.ground_residuals_m(votes) < 3 * options.position_m)
         inliers[best] = True
-        yield frame, _support(frame, votes.take(inliers), options)
+        yield frame, _vote_score(frame, votes.take(inliers), options)
         remaining &= ~inliers
 
 
@@ -163,8 +163,8 @@ class _Affinity:
 
     def middle(self, weight: Floats, allowed: NDArray[np.bool_]) -> int:
         """The vote, of those allowed, with the largest weight of votes akin to it: the mode."""
-        support = np.bincount(self.one, self.weights * weight[self.other], minlength=self.count)
-        return int(np.argmax(np.where(allowed, support, -1.0)))
+        score = np.bincount(self.one, self.weights * weight[self.other], minlength=self.count)
+        return int(np.argmax(np.where(allowed, score, -1.0)))
 
     def to(self, row: int) -> Floats:
         """The affinity of every vote to one of them."""
@@ -221,7 +221,7 @@ def _least_squares(votes: Votes, weight: Floats, prior: _FramePose, options: Vot
     )
 
 
-def _support(frame: _FramePose, votes: Votes, options: VoteOptions) -> float:
+def _vote_score(frame: _FramePose, votes: Votes, options: VoteOptions) -> float:
     return float(votes.weight @ np.exp(-0.5 * (frame.ground_residuals_m(votes) / options.position_m) ** 2))
 
 

@@ -10,13 +10,21 @@ from nadirfix.parallel import cores
 
 __all__ = [
     "FOREVER",
+    "FORM_FIELDS",
+    "FORM_HEADERS",
+    "FORM_HEADER_BYTES",
+    "FORM_SPARE_BYTES",
     "LONGEST_NAME",
     "LONGEST_TEXT",
+    "OVERSIZE_FACTOR",
+    "PICTURE_QUALITY",
+    "REFERENCE_WIDTH_PX",
     "RETRY_S",
     "RETRY_SOON_S",
     "SHORTEST_TOKEN",
+    "TILE_CACHE_BYTES",
     "TILE_PX",
-    "FormOptions",
+    "TILE_QUEUE",
     "QueueOptions",
     "ServeOptions",
     "is_this_machine",
@@ -42,6 +50,16 @@ _MIB = 2**20
 _QUEUE_PER_WORKER = 8
 #: More than the server hands over of a body at once: a chunk may end one photo and begin the next.
 _CHUNK_BYTES = _MIB
+#: What a form may have besides its photos: fields and files that are not called photo, and headers of each.
+FORM_FIELDS, FORM_HEADERS, FORM_HEADER_BYTES = 16, 8, 2048
+#: Bytes of a form before, between and after its parts.
+FORM_SPARE_BYTES = 65_536
+#: In a batch, a photo too large is skipped up to so many times the limit.
+OVERSIZE_FACTOR = 2.0
+#: JPEG quality of tiles and reference views, and how wide the latter are.
+PICTURE_QUALITY, REFERENCE_WIDTH_PX = 85, 512
+#: Tiles that wait to be drawn, and those that are kept.
+TILE_QUEUE, TILE_CACHE_BYTES = 64, 32 * _MIB
 #: However short the queue is, so many requests and connections are accepted.
 _LEAST_REQUESTS, _LEAST_CONNECTIONS = 128, 512
 
@@ -50,7 +68,7 @@ _LEAST_REQUESTS, _LEAST_CONNECTIONS = 128, 512
 class QueueOptions:
     """How the queue estimates service times, and what it promises from them."""
 
-    reservation_s: float = 1.0  # a place is kept so long for a photo that is being uploaded
+    reservation_s: float = 1.0  # a reservation is kept so long for a photo that is being uploaded
     prior_mean_s: float = 0.5  # service time of one job, before any has been measured
     prior_variation: float = 0.5  # deviation over mean, likewise
     prior_weight: float = 8.0  # the prior weighs as much as so many jobs
@@ -58,17 +76,6 @@ class QueueOptions:
     deviations: float = 3.5  # of the wait, that must still be within the bound; 0: count jobs only
     max_retry_queues: int = 4  # Retry-After is at most so many full queues
     max_retry_s: float = 60.0  # nor more than this
-
-
-@dataclass(frozen=True, kw_only=True)
-class FormOptions:
-    """What a form may have besides its photos."""
-
-    other_parts: int = 16  # fields, and files that are not called photo
-    part_headers: int = 8
-    part_header_bytes: int = 2048
-    spare_bytes: int = 65_536  # before, between and after the parts
-    oversize_factor: float = 2.0  # in a batch, a photo too large is skipped up to so many times the limit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,15 +108,10 @@ class ServeOptions:
     header_bytes: int = 16_384
     idle_s: float = 75.0  # a connection between two requests; longer than any Retry-After
     queueing: QueueOptions = field(default_factory=QueueOptions)
-    form: FormOptions = field(default_factory=FormOptions)
     requests: int | None = None  # in progress at the same time; None: twice the queue, or more
     connections: int | None = None  # None: twice the requests, or more
     stop_s: float = 60.0  # shutting down: accepted photos are finished within this
     last_s: float = 5.0  # and jobs nobody waits for any more within this
-    tile_quality: int = 85
-    tile_cache_bytes: int = 32 * _MIB
-    tile_queue: int = 64
-    reference_width_px: int = 512
 
     def __post_init__(self) -> None:
         if self.at_once is not None and self.at_once < 1:

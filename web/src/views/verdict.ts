@@ -1,4 +1,4 @@
-/** What the map itself said: whether the answer fits, how the camera leaned, and which other places were asked about. */
+/** Verification: whether the map confirms the answer, how the camera was tilted, and which other places were verified. */
 
 import { h } from "../dom";
 import { placeOf } from "../pure/export";
@@ -9,20 +9,20 @@ import { bearing, metres, percent } from "./words";
 const UPRIGHT_DEG = 0.5;
 const SAME_PLACE_M = 2;
 
-/** Names and values; nothing where the map was not asked. */
+/** Names and values; nothing where it was not verified. */
 export function verdictFacts(answer: Placed): [string, string][] {
   const { verified = null, inliers = null, tilt_deg = null, tilt_toward_deg = null } = answer;
   const agree = inliers === null ? "" : `, ${inliers} points agree`;
   const facts: [string, string][] = [];
-  if (verified !== null) facts.push(["Asked the map", (verified ? "it confirms" : "it does not confirm") + agree]);
-  if (tilt_deg !== null) facts.push(["Camera leans", lean(tilt_deg, tilt_toward_deg)]);
+  if (verified !== null) facts.push(["Verification", (verified ? "it confirms" : "it does not confirm") + agree]);
+  if (tilt_deg !== null) facts.push(["Camera tilt", tilt(tilt_deg, tilt_toward_deg)]);
   const below = belowCamera(answer);
   if (below) facts.push(["Below the camera", inWords(below)]);
   return facts;
 }
 
-/** A camera that hangs straight leans nowhere in particular. */
-function lean(degrees: number, towardDeg: number | null): string {
+/** A camera that points straight down is tilted nowhere in particular. */
+function tilt(degrees: number, towardDeg: number | null): string {
   if (degrees < UPRIGHT_DEG) return `less than ${UPRIGHT_DEG}°`;
   return `${degrees.toFixed(1)}°` + (towardDeg === null ? "" : ` to ${bearing(towardDeg)}`);
 }
@@ -35,13 +35,13 @@ function belowCamera(answer: Placed): LonLat | null {
   return distanceM(fix, below) < SAME_PLACE_M ? null : below;
 }
 
-/** The other places the map was asked about, best first; null where there are none. */
+/** The other places that were verified, best first; null where there are none. */
 export function hypothesesView(answer: Placed): HTMLElement | null {
   const placed = (answer.hypotheses ?? []).filter((one) => one.lon !== null && one.lat !== null);
   if (placed.length === 0) return null;
   const rows = placed.map((one) => h("li", {}, ...row(one, placeOf(answer))));
   const list = h("ol", { class: "hypotheses" }, ...rows);
-  return h("section", { "aria-label": "Other places" }, h("h3", {}, "Other places that were looked at"), list);
+  return h("section", { "aria-label": "Other places" }, h("h3", {}, "Other places that were verified"), list);
 }
 
 function row(one: Hypothesis, fix: LonLat | null): HTMLElement[] {

@@ -1,1 +1,1 @@
-"""A study: every photo of a test set placed with every variant that is compared, measured, and reported."""
+"""A study: every photo of a test set located with every variant that is compared, measured, and reported."""

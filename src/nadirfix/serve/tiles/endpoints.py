@@ -17,7 +17,14 @@ from nadirfix import __version__
 from nadirfix.bundle import layout as parts
 from nadirfix.errors import ServiceError
 from nadirfix.geo.crs import transform
-from nadirfix.serve.options import FOREVER, TILE_PX
+from nadirfix.serve.options import (
+    FOREVER,
+    PICTURE_QUALITY,
+    REFERENCE_WIDTH_PX,
+    TILE_CACHE_BYTES,
+    TILE_PX,
+    TILE_QUEUE,
+)
 from nadirfix.serve.queue.work_queue import WorkQueue
 from nadirfix.serve.tiles import render
 from nadirfix.serve.tiles.render import Picture
@@ -43,8 +50,8 @@ class MapEndpoints:
     def __init__(self, bundle: Bundle, options: ServeOptions) -> None:
         self._bundle, self._options = bundle, options
         queueing = replace(options.queue_options, deviations=0.0)  # tiles are quick: the queue only counts
-        self._queue = WorkQueue(capacity=options.tile_queue, noun="picture", options=queueing)
-        self._cache = _PictureCache(options.tile_cache_bytes)
+        self._queue = WorkQueue(capacity=TILE_QUEUE, noun="picture", options=queueing)
+        self._cache = _PictureCache(TILE_CACHE_BYTES)
         self._empty = render.empty_tile()
         self._hash = parts.sha256_of(bundle.path / parts.MANIFEST)[:16]
         self._min_zoom, self._max_zoom = render.zooms(bundle.texture)
@@ -85,7 +92,7 @@ class MapEndpoints:
         """One reference view."""
         if not 0 <= row < len(self._bundle.references):
             raise _not_found("reference", str(row), f"rows go to {len(self._bundle.references) - 1}")
-        width_px, quality = self._options.reference_width_px, self._options.tile_quality
+        width_px, quality = REFERENCE_WIDTH_PX, PICTURE_QUALITY
         draw = partial(render.draw_reference, self._bundle, row, width_px=width_px, quality=quality)
         return await self._picture(request, f"r/{row}", draw)
 
@@ -125,7 +132,7 @@ class MapEndpoints:
     def _draw_tile(self, z: int, x: int, y: int) -> Picture:
         if z < self._min_zoom:
             return self._empty
-        drawn = render.draw_tile(self._bundle.texture, z, x, y, quality=self._options.tile_quality)
+        drawn = render.draw_tile(self._bundle.texture, z, x, y, quality=PICTURE_QUALITY)
         return drawn or self._empty
 
     def _etag(self) -> str:
@@ -137,7 +144,7 @@ class MapEndpoints:
         return {"url": url, **zooms, "size_px": TILE_PX}
 
     def _references_info(self) -> dict[str, Any]:
-        width_px, height_px = render.reference_size(self._bundle, self._options.reference_width_px)
+        width_px, height_px = render.reference_size(self._bundle, REFERENCE_WIDTH_PX)
         return {
             "count": len(self._bundle.references),
             "url": f"/v1/references/{{row}}.jpg?v={self._hash}",

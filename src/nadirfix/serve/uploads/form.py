@@ -11,7 +11,15 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
 from nadirfix.errors import ServiceError
-from nadirfix.serve.options import LONGEST_TEXT, FormOptions, ServeOptions
+from nadirfix.serve.options import (
+    FORM_FIELDS,
+    FORM_HEADER_BYTES,
+    FORM_HEADERS,
+    FORM_SPARE_BYTES,
+    LONGEST_TEXT,
+    OVERSIZE_FACTOR,
+    ServeOptions,
+)
 from nadirfix.serve.uploads.body import too_large
 
 if TYPE_CHECKING:
@@ -41,16 +49,16 @@ class FormReader:
 
     def __init__(self, boundary: bytes, lease: MemoryLease, options: ServeOptions, *, photos: int) -> None:
         self._lease, self._photo_bytes, self._photos = lease, options.photo_bytes, photos
-        self._form, self._other_parts = options.form, options.form.other_parts
+        self._other_parts = FORM_FIELDS
         # A single photo that is too large ends the request; in a batch it is skipped, and the others go on.
-        self._max_bytes = self._photo_bytes * (self._form.oversize_factor if photos > 1 else 1.0)
-        self._spare_bytes = self._form.spare_bytes
+        self._max_bytes = self._photo_bytes * (OVERSIZE_FACTOR if photos > 1 else 1.0)
+        self._spare_bytes = FORM_SPARE_BYTES
         self._completed: list[Part] = []
         self._ended = False
         self._error: ServiceError | None = None
         self._header, self._value = bytearray(), bytearray()
         self._begin_part()
-        self._parser = _parser(boundary, self, self._form)
+        self._parser = _parser(boundary, self)
 
     async def parts(self, body: Body) -> AsyncIterator[Part]:
         """The parts of a whole body, each as soon as it is complete."""
@@ -85,7 +93,7 @@ class FormReader:
     def _check_spare(self) -> None:
         """Limit what belongs to no part: before, between and after them."""
         if self._spare_bytes < 0:
-            raise too_large(f"more than {self._form.spare_bytes} bytes around the photos", self._photo_bytes)
+            raise too_large(f"more than {FORM_SPARE_BYTES} bytes around the photos", self._photo_bytes)
 
     def _begin_part(self) -> None:
         self._name, self._file_name, self._is_file = "", "", False
@@ -115,7 +123,7 @@ class FormReader:
             self._other_parts -= 1
         if self._photos < 0 or self._other_parts < 0:
             raise bad_request("the form has too many fields", f"one more {self._name[:20]!r}")
-        self._spare_bytes = self._form.spare_bytes
+        self._spare_bytes = FORM_SPARE_BYTES
         self._limit_bytes = self._photo_bytes if self._name == "photo" else LONGEST_TEXT
 
     def _part_data(self, data: bytes, start: int, end: int) -> None:
@@ -158,7 +166,7 @@ def bad_request(what: str, detail: str) -> ServiceError:
     )
 
 
-def _parser(boundary: bytes, reader: FormReader, options: FormOptions) -> MultipartParser:
+def _parser(boundary: bytes, reader: FormReader) -> MultipartParser:
     callbacks: MultipartCallbacks = {
         "on_part_begin": reader._begin_part,
         "on_header_field": reader._header_field,
@@ -172,6 +180,6 @@ def _parser(boundary: bytes, reader: FormReader, options: FormOptions) -> Multip
     return MultipartParser(
         boundary,
         callbacks,
-        max_header_count=options.part_headers,
-        max_header_size=options.part_header_bytes,
+        max_header_count=FORM_HEADERS,
+        max_header_size=FORM_HEADER_BYTES,
     )

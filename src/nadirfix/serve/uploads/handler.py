@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nadirfix.errors import NadirfixError, ServiceError
 from nadirfix.formats import error_record
 from nadirfix.serve.errors import LOG, client_error, internal_error, one_line
-from nadirfix.serve.options import RETRY_S
+from nadirfix.serve.options import FORM_SPARE_BYTES, RETRY_S
 from nadirfix.serve.queue.work_queue import Busy, Reservation, WorkQueue
 from nadirfix.serve.uploads.batch import Batch, Record, photo_parameters, store_field
 from nadirfix.serve.uploads.body import Body, MemoryBudget, MemoryLease, too_large
@@ -175,7 +175,7 @@ class UploadHandler:
 
 def _check_length(request: Request, options: ServeOptions) -> None:
     """Refuse by the announced length; what really arrives is counted as well."""
-    max_bytes = options.photo_bytes + options.form.spare_bytes
+    max_bytes = options.photo_bytes + FORM_SPARE_BYTES
     with suppress(ValueError):
         if int(request.headers.get("content-length", "")) > max_bytes:
             detail = f"{request.headers['content-length'][:20]} bytes announced"
