@@ -195,6 +195,10 @@ def _focal_tags(exif: Mapping[str, Any], xmp: Mapping[str, str]) -> FocalTags:
         plane_y=_number(exif, "FocalPlaneYResolution"),
         plane_unit=None if unit is None or math.isnan(unit) else int(unit),
         focal_35mm=_number(exif, "FocalLengthIn35mmFilm"),
+        digital_zoom=_number(exif, "DigitalZoomRatio"),
+        dewarp_data=xmp.get("DewarpData"),
+        dewarped=_number(xmp, "DewarpFlag") == 1,
+        projection=xmp.get("ProjectionType"),
     )
 
 
