@@ -96,7 +96,7 @@ def test_a_photo_resized_after_it_was_taken(sift: Detector) -> None:
 
 
 def test_a_digitally_zoomed_photo(sift: Detector) -> None:
-    """The middle half of the sensor, enlarged twice by it; 23 mm as 31 mm are a sensor of 32 mm, not of 64."""
+    """The middle half of the sensor, enlarged twice; 23 mm as 31 mm are a sensor of 32 mm, not of 64."""
     sensor = Camera(1024, 768, 917.0, 917.0)
     part = pixels_of(sensor.cropped(512, 384))
     photo = cv2.resize(part, (1024, 768), interpolation=cv2.INTER_CUBIC)
