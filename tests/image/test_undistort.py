@@ -119,3 +119,17 @@ def test_a_lens_no_photo_can_have_is_refused(lens: Lens) -> None:
     with pytest.raises(InputError, match="cannot be straightened") as caught:
         straight_camera(camera_with(lens, focal_px=300.0))
     assert caught.value.code == "camera.invalid"
+
+
+def test_a_large_photo_is_straightened_in_strips_without_seams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strips of 13 rows give the picture that one strip gives."""
+    camera, photo = camera_with(BARREL), Waves().photo(camera_with(BARREL))
+    whole, _ = undistorted(photo, camera)
+    monkeypatch.setattr("nadirfix.image.undistort._STRIP_PX", 13 * SIZE[0])
+    pixels, _ = undistorted(photo, camera)
+    assert np.abs(pixels.astype(int) - whole).max() <= 1
+
+
+def test_a_picture_too_long_to_straighten_is_refused() -> None:
+    with pytest.raises(InputError, match="more than 32000 px"):
+        straight_camera(camera_with(BARREL).resized(40_000, 100))

@@ -1,4 +1,4 @@
-"""Photos of every shape, zoomed, cropped, resized and turned, are located to a metre and to half a percent."""
+"""Photos of every shape, zoomed, cropped, resized and turned are located to a metre and half a percent."""
 
 from __future__ import annotations
 

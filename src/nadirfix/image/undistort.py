@@ -19,7 +19,7 @@ from nadirfix.camera import Camera, Lens
 from nadirfix.errors import InputError
 
 if TYPE_CHECKING:
-    import cv2
+    from cv2.typing import MatLike
 
 __all__ = ["folds", "straight_camera", "undistorted"]
 
@@ -32,6 +32,12 @@ _WIDEST_DEG = 120.0
 _MOST_ENLARGED = 4.0
 #: Points along each side of the frame, and from the middle to a corner, that are tried.
 _ALONG = 33
+#: Straightened at a time, in pixels: six bytes a pixel say where each comes from.
+_STRIP_PX = 1 << 21
+#: Such tables kept, together 50 MB: those of a photo of 8 megapixels, for the photos after it.
+_KEPT_STRIPS = 4
+#: OpenCV counts pixels in 16 bits there.
+_LARGEST_PX = 32_000
 
 
 def undistorted(pixels: NDArray[np.uint8], camera: Camera) -> tuple[NDArray[np.uint8], Camera]:
@@ -40,10 +46,13 @@ def undistorted(pixels: NDArray[np.uint8], camera: Camera) -> tuple[NDArray[np.u
         return pixels, camera
     import cv2
 
-    straight = straight_camera(camera)
-    columns, rows = _maps(camera, straight)
-    new = cv2.remap(pixels, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    return np.asarray(new, np.uint8), straight
+    straight, new = straight_camera(camera), np.empty_like(pixels)
+    count = max(1, _STRIP_PX // camera.width_px)
+    for first in range(0, camera.height_px, count):
+        strip = new[first : first + count]
+        columns, rows = _maps(camera, straight, first, len(strip))
+        cv2.remap(pixels, columns, rows, cv2.INTER_LINEAR, dst=strip, borderMode=cv2.BORDER_REPLICATE)
+    return new, straight
 
 
 @lru_cache(maxsize=64)
@@ -51,6 +60,8 @@ def straight_camera(camera: Camera) -> Camera:
     """The pinhole camera that photos of this one are straightened for."""
     if camera.lens is None:
         return camera
+    if max(camera.width_px, camera.height_px) > _LARGEST_PX:
+        raise _unusable(camera, f"it has more than {_LARGEST_PX} px along a side")
     least = max(1.0, _half_diagonal(camera) / math.tan(math.radians(_WIDEST_DEG / 2)))
     pinhole = _enlarged(replace(camera, lens=None), least)
     if folds(pinhole, camera.lens):
@@ -121,22 +132,22 @@ def _bent(right: Floats, down: Floats, lens: Lens) -> tuple[Floats, Floats]:
     return lens.fx_px * x + lens.center_px[0], lens.fy_px * y + lens.center_px[1]
 
 
-@lru_cache(maxsize=1)
-def _maps(camera: Camera, straight: Camera) -> tuple[cv2.typing.MatLike, cv2.typing.MatLike]:
-    """Where each pixel of the straight photo comes from; kept, as a flight's photos are of one camera."""
+@lru_cache(maxsize=_KEPT_STRIPS)
+def _maps(camera: Camera, straight: Camera, first: int, count: int) -> tuple[MatLike, MatLike]:
+    """Where each pixel of these rows of the straight photo comes from."""
     import cv2
 
     assert camera.lens is not None
     lens, size = camera.lens, (camera.width_px, camera.height_px)
     bent_matrix = _matrix(lens.fx_px, lens.fy_px, size, lens.center_px)
-    matrix = _matrix(straight.fx_px, straight.fy_px, size, (0.0, 0.0))
+    matrix = _matrix(straight.fx_px, straight.fy_px, size, (0.0, -float(first)))
     fisheye: Any = cv2.fisheye
     if lens.model == "fisheye":
         coefficients, make = np.array(lens.radial), fisheye.initUndistortRectifyMap
     else:
         k1, k2, k3 = lens.radial
         coefficients, make = np.array([k1, k2, *lens.tangential, k3]), cv2.initUndistortRectifyMap
-    columns, rows = make(bent_matrix, coefficients, np.eye(3), matrix, size, cv2.CV_16SC2)
+    columns, rows = make(bent_matrix, coefficients, np.eye(3), matrix, (size[0], count), cv2.CV_16SC2)
     return columns, rows
 
 
