@@ -103,6 +103,16 @@ def test_a_wide_lens_of_unknown_bend_is_warned_of(equivalent: int, warned: bool)
     assert any("bends straight lines" in note for note in tags.notes) == warned
 
 
+@pytest.mark.parametrize(
+    ("size", "warned"), [((400, 225), "9 %"), ((225, 400), "9 %"), ((400, 267), ""), ((400, 300), "")]
+)
+def test_a_picture_cut_from_the_sensor_is_warned_of(size: tuple[int, int], warned: str) -> None:
+    """A 4:3 sensor as wide as 16:9 has a diagonal of 5 in place of 4.59."""
+    notes = [note for note in tags_with(size=size, FocalLengthIn35mmFilm=24).notes if "4:3" in note]
+    assert len(notes) == bool(warned)
+    assert all(warned in note for note in notes)
+
+
 def test_a_stitched_panorama_has_no_focal_length() -> None:
     tags = tags_with({"ProjectionType": "cylindrical"}, FocalLengthIn35mmFilm=24)
     assert tags.camera is None

@@ -34,6 +34,8 @@ _INCH = 2
 _SAME = 0.01
 #: Diagonals of the sensors of drones, phones and cameras; what lies outside is a wrong reading of the tags.
 _SENSORS_MM = (4.0, 60.0)
+#: Wider pictures than 3:2 are cut from the sensor's.
+_CUT = 1.6
 _GIVE = "give --camera WIDTHxHEIGHT@FOCAL in pixels, or a camera file"
 
 
@@ -81,6 +83,8 @@ def camera_from_tags(tags: FocalTags, stored: Size) -> tuple[Camera | None, str,
     source, camera = cameras[0]
     if not tags.dewarped:
         _warn_of_wide(camera, notes)
+    if source == "FocalLengthIn35mmFilm":
+        _warn_of_cut(camera, notes)
     return camera.resized(*stored), source, notes
 
 
@@ -233,6 +237,18 @@ def _warn_of_wide(camera: Camera, notes: list[str]) -> None:
             f"the lens is wide ({wide_deg:.0f}° across the diagonal), and no tag says how it bends straight "
             "lines; a camera file with [lens] would"
         )
+
+
+def _warn_of_cut(camera: Camera, notes: list[str]) -> None:
+    """Sensors are 4:3 or 3:2; a photo of 16:9 is cut from theirs, and some cameras count the whole of it."""
+    long, short = sorted((camera.width_px, camera.height_px), reverse=True)
+    if long / short < _CUT:
+        return
+    more = math.hypot(long, 0.75 * long) / math.hypot(long, short) - 1
+    notes.append(
+        "FocalLengthIn35mmFilm was taken by the diagonal of the picture; if that is cut from a 4:3 sensor's, "
+        f"focal length and altitude are {100 * more:.0f} % larger"
+    )
 
 
 def _missing_note(tags: FocalTags) -> str:
