@@ -43,6 +43,8 @@ FREE_DEG = 60.0
 #: Times the focal length in the tags.
 FACTORS = np.arange(0.85, 1.36, 0.05)
 FEWEST = 30
+#: Inliers are chosen with the focal length of the tags: a narrow choice would speak for it.
+LOOSE_PX = 9.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +102,7 @@ def registered(truth: Path, texture: Texture, detector: Detector, every: int) ->
 
 
 def matched(path: Path, camera: Camera, near: View, texture: Texture, detector: Detector) -> MatchResult:
-    options = replace(MatchOptions(), tilt_sigma_deg=FREE_DEG)
+    options = replace(MatchOptions(), tilt_sigma_deg=FREE_DEG, inlier_px=LOOSE_PX)
     pixels = decode(path, max_pixels=10**8)
     registration = Registration(pixels, camera, texture=texture, detector=detector, options=options)
     first = registration.match(near)
