@@ -39,7 +39,7 @@ def focal_px(tags: PhotoTags) -> float:
     return tags.camera.fx_px
 
 
-@pytest.mark.parametrize("zoom", [0.0, 1.0, math.nan])
+@pytest.mark.parametrize("zoom", [0.0, 1.0, 1.005, math.nan])
 def test_no_digital_zoom(zoom: float) -> None:
     value = IFDRational(0, 0) if math.isnan(zoom) else rational(zoom)
     tags = tags_with(FocalLengthIn35mmFilm=30, DigitalZoomRatio=value)

@@ -30,7 +30,7 @@ _OFF_CENTRE = 0.1
 #: FocalPlaneResolutionUnit → millimetres.
 _UNIT_MM = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}
 _INCH = 2
-#: A frame whose sides differ by less says nothing about what its two resolutions mean.
+#: Ratios closer to one than this are one: of a frame's sides, or a digital zoom.
 _SAME = 0.01
 #: Diagonals of the sensors of drones, phones and cameras; what lies outside is a wrong reading of the tags.
 _SENSORS_MM = (4.0, 60.0)
@@ -59,8 +59,8 @@ class FocalTags:
     @property
     def zoom(self) -> float:
         """How many times the picture was enlarged by the camera; zero and no number mean not at all."""
-        zoom = self.digital_zoom
-        return zoom if zoom is not None and math.isfinite(zoom) and zoom > 0 else 1.0
+        zoom = 1.0 if self.digital_zoom is None else self.digital_zoom
+        return zoom if math.isfinite(zoom) and zoom > 0 and abs(zoom - 1) > _SAME else 1.0
 
 
 def camera_from_tags(tags: FocalTags, stored: Size) -> tuple[Camera | None, str, list[str]]:
