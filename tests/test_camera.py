@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nadirfix.camera import DEFAULT_CAMERA, Camera
+from nadirfix.camera import DEFAULT_CAMERA, Camera, Lens
 from nadirfix.errors import InputError
 
 
@@ -90,3 +90,59 @@ def test_missing_camera_file(tmp_path: Path) -> None:
 def test_crop_cannot_grow() -> None:
     with pytest.raises(InputError, match="2049x1536 from 2048x1536@1200"):
         DEFAULT_CAMERA.cropped(2049, 1536)
+
+
+LENS_FILE = "width_px = 400\nheight_px = 300\nfx_px = 350\nfy_px = 351\n[lens]\n"
+
+
+def test_camera_file_with_a_lens(tmp_path: Path) -> None:
+    """The principal point is counted as OpenCV does, from the middle of the first pixel."""
+    path = tmp_path / "camera.toml"
+    path.write_text(
+        LENS_FILE + 'model = "brown-conrady"\ncx_px = 201.5\ncy_px = 149\nk1 = -0.1\np2 = 1e-3\nk3 = 2'
+    )
+    lens = Camera.parse(str(path)).lens
+    assert lens == Lens(
+        model="brown-conrady",
+        fx_px=350,
+        fy_px=351,
+        radial=(-0.1, 0, 2),
+        tangential=(0, 1e-3),
+        center_px=(2, -0.5),
+    )
+    path.write_text(LENS_FILE + 'model = "fisheye"\nk4 = 0.25')
+    assert Camera.parse(str(path)).lens == Lens(model="fisheye", fx_px=350, fy_px=351, radial=(0, 0, 0, 0.25))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "k1 = 0.1",
+        'model = "pinhole"',
+        'model = ["fisheye"]',
+        'model = "fisheye"\np1 = 0.1',
+        'model = "brown-conrady"\nk4 = 0.1',
+        'model = "brown-conrady"\nk1 = "0.1"',
+        'model = "brown-conrady"\nk1 = nan',
+        'model = "fisheye"\ncx_px = inf',
+    ],
+)
+def test_wrong_lens_in_a_camera_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "camera.toml"
+    path.write_text(LENS_FILE + text)
+    with pytest.raises(InputError, match="this is not a lens") as caught:
+        Camera.parse(str(path))
+    assert (caught.value.code, "brown-conrady" in caught.value.hint) == ("camera.invalid", True)
+
+
+def test_rendered_pictures_have_no_lens(tmp_path: Path) -> None:
+    path = tmp_path / "camera.toml"
+    path.write_text(LENS_FILE + 'model = "fisheye"\nk1 = 0.1')
+    with pytest.raises(InputError, match="no lens"):
+        Camera.pinhole(str(path))
+    assert Camera.pinhole("2048x1536@1200") == DEFAULT_CAMERA
+
+
+def test_a_lens_is_part_of_what_a_camera_is_called() -> None:
+    lens = Lens(model="fisheye", fx_px=350, fy_px=350, radial=(0.5, 0, 0, 0))
+    assert "fisheye" in Camera(400, 300, 350.0, 350.0, lens=lens).spec

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
-    from nadirfix.camera import Camera
+    from nadirfix.camera import Camera, Lens
     from nadirfix.errors import (
         BundleError,
         InputError,
@@ -35,6 +35,7 @@ __all__ = [
     "GeoMap",
     "Hypothesis",
     "InputError",
+    "Lens",
     "LocateOptions",
     "MapError",
     "NadirfixError",
@@ -54,7 +55,7 @@ __version__ = "0.1.0"
 
 _NAMES_BY_HOME = {
     "bundle": ("Bundle",),
-    "camera": ("Camera",),
+    "camera": ("Camera", "Lens"),
     "errors": (
         "BundleError",
         "InputError",

@@ -18,6 +18,7 @@ from nadirfix.types import Point, View
 from tests.photos import corners, encoded, exif, jpeg, rational, xmp_attributes, xmp_elements
 
 TAG = ExifTags.Base
+NOTHING = "no tag says what the focal length is: give --camera WIDTHxHEIGHT@FOCAL in pixels, or a camera file"
 
 
 def plane_tags(
@@ -129,7 +130,7 @@ def test_focal_length_without_a_pixel_size_is_not_enough() -> None:
 
 def test_photo_without_tags_has_notes() -> None:
     tags = read_tags(encoded(Image.fromarray(corners(40, 30)), "PNG"))
-    assert tags == PhotoTags(width_px=40, height_px=30, notes=("no tag says what the focal length is",))
+    assert tags == PhotoTags(width_px=40, height_px=30, notes=(NOTHING,))
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "TIFF", "PNG", "WEBP"])

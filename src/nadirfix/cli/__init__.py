@@ -31,6 +31,7 @@ _COMMANDS = (
     "locate",
     "evaluate",
     "relabel",
+    "camera",
     "info",
     "check",
     "serve",

@@ -73,4 +73,4 @@ def build(
 
 def _recipe(name: str, camera: str | None) -> Recipe:
     recipe = load_recipe(name)
-    return dataclasses.replace(recipe, camera=Camera.parse(camera)) if camera else recipe
+    return dataclasses.replace(recipe, camera=Camera.pinhole(camera)) if camera else recipe

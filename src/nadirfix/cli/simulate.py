@@ -52,7 +52,7 @@ def simulate(
     """Make photos of a map from random or given views, with the truth in a manifest."""
     fixed_views = _given_views(views, count=count, altitude=altitude)
     options = _options(count, altitude, noise_levels=noise, jpeg_quality=jpeg, tilt_max_deg=tilt, seed=seed)
-    photo_camera = Camera.parse(camera) if camera else DEFAULT_CAMERA
+    photo_camera = Camera.pinhole(camera) if camera else DEFAULT_CAMERA
     made = _run(
         maps,
         out,

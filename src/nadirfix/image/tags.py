@@ -81,7 +81,7 @@ def read_tags(photo: Photo) -> PhotoTags:
         return PhotoTags(
             width_px=stored[1] if turned else stored[0],
             height_px=stored[0] if turned else stored[1],
-            camera=camera.turned() if camera and turned else camera,
+            camera=camera and camera.oriented(orientation),
             camera_source=source,
             orientation=orientation,
             relative_altitude_m=_finite(xmp, "RelativeAltitude", notes),
@@ -112,10 +112,16 @@ def choose_camera(tags: PhotoTags, *, explicit: Camera | None, nominal: Camera |
 
 
 def _fitted(camera: Camera, tags: PhotoTags) -> Camera:
-    """The camera at the photo's own size; a picture of another shape is not this camera's."""
+    """The camera at the photo's own size; a picture of another shape is not this camera's.
+
+    A camera is that of its pictures as stored and turns upright with them; one of a portrait's shape is
+    taken as it is. Without a lens it does not matter to which side a picture was turned.
+    """
     size = (tags.width_px, tags.height_px)
-    if same_shape(size, (camera.width_px, camera.height_px)):
-        return camera.resized(*size)
+    turns = (tags.orientation, 1) if camera.lens else (tags.orientation, 1, 6)
+    for turned in map(camera.oriented, turns):
+        if same_shape(size, (turned.width_px, turned.height_px)):
+            return turned.resized(*size)
     raise InputError(
         "camera.invalid",
         "the photo's shape is not the camera's",
@@ -189,6 +195,10 @@ def _focal_tags(exif: Mapping[str, Any], xmp: Mapping[str, str]) -> FocalTags:
         plane_y=_number(exif, "FocalPlaneYResolution"),
         plane_unit=None if unit is None or math.isnan(unit) else int(unit),
         focal_35mm=_number(exif, "FocalLengthIn35mmFilm"),
+        digital_zoom=_number(exif, "DigitalZoomRatio"),
+        dewarp_data=xmp.get("DewarpData"),
+        dewarped=_number(xmp, "DewarpFlag") == 1,
+        projection=xmp.get("ProjectionType"),
     )
 
 

@@ -16,6 +16,7 @@ from nadirfix.errors import InputError
 from nadirfix.image.crop import crop_window_px, photo_gsd_m
 from nadirfix.image.decode import DecodeResolution, Photo, decode
 from nadirfix.image.tags import choose_camera, read_tags
+from nadirfix.image.undistort import straight_camera, undistorted
 from nadirfix.options.locate import LocateOptions
 from nadirfix.types import KnownAltitude
 
@@ -33,7 +34,7 @@ _MIN_SIDE_PX = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedPhoto:
-    """A photo as it was taken: pixels, the camera that took them, and what the pilot should know."""
+    """A photo, straightened: pixels, the camera that takes them so, and what the pilot should know."""
 
     pixels: NDArray[np.uint8]
     camera: Camera  # the one that would take these pixels
@@ -52,19 +53,21 @@ def read_photo(
 ) -> DecodedPhoto:
     """Read a photo and choose its camera: the one given, else its own tags, else the bundle's nominal one.
 
-    A large photo is decoded no finer than any stage needs it, from the altitude given or any other.
+    A large photo is decoded no finer than any stage needs it, from the altitude given or any other. Where
+    the camera's lens bends its pictures, the photo is straightened before anything else.
     """
     tags = read_tags(photo)
     _check_size(tags.width_px, tags.height_px)
     chosen = choose_camera(tags, explicit=given, nominal=bundle.camera)
     camera = chosen.camera
     size_px = (camera.width_px, camera.height_px)
-    resolution = DecodeResolution(size_px, _least_px(camera, bundle, options, altitude_m))
+    resolution = DecodeResolution(size_px, _least_px(straight_camera(camera), bundle, options, altitude_m))
     pixels = decode(photo, max_pixels=options.max_pixels, resolution=resolution)
     reduction = _reduction(pixels, camera, resolution)
     warnings = chosen.warnings + _size_warnings(pixels, bundle)
     tagged = tagged_altitudes(tags, options.tags)
-    return DecodedPhoto(pixels, _reduced(camera, reduction), warnings, reduction, tagged)
+    pixels, camera = undistorted(pixels, _reduced(camera, reduction))
+    return DecodedPhoto(pixels, camera, warnings, reduction, tagged)
 
 
 def _least_px(

@@ -29,7 +29,7 @@ def changed(settings: T, table: dict[str, Any], *, where: str) -> T:
 
 def _value(old: Any, new: Any, hint: Any, where: str) -> Any:
     if isinstance(old, Camera):
-        return Camera.parse(str(new))
+        return Camera.pinhole(str(new))
     if dataclasses.is_dataclass(old) and isinstance(new, dict):
         return changed(old, new, where=where)
     if hint is float and isinstance(new, int) and not isinstance(new, bool):

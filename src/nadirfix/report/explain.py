@@ -17,6 +17,7 @@ from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.image.crop import crop_window_px
 from nadirfix.image.decode import Photo, decode
 from nadirfix.image.tags import choose_camera, read_tags
+from nadirfix.image.undistort import undistorted
 from nadirfix.options.locate import LocateOptions
 from nadirfix.report.drawing import (
     CANDIDATE,
@@ -61,7 +62,7 @@ def explanation(
     """Photo and crop, candidates on the map, inlier matches, and the photo laid over the map."""
     pixels = decode(photo, max_pixels=options.max_pixels)
     chosen = choose_camera(read_tags(photo), explicit=camera, nominal=bundle.camera).camera
-    scene = _Scene(pixels, chosen, fix, bundle, options)
+    scene = _Scene(*undistorted(pixels, chosen), fix, bundle, options)
     panels = [scene.photo(), scene.candidates(), scene.matches(), scene.draped()]
     return np.asarray(panel_grid(panels, _headline(fix), _second_line(fix), good=fix.status == "fix"))
 

@@ -22,6 +22,7 @@ from nadirfix.evaluation.study.memory import PeakMemory
 from nadirfix.evaluation.study.run import Locator, answer_all, columns_of, named_rows, variants_of
 from nadirfix.files import Progress, atomic_file, check_target, output_errors, quiet
 from nadirfix.image.tags import choose_camera, read_tags
+from nadirfix.image.undistort import straight_camera
 from nadirfix.photo_list import PhotoRecord
 from nadirfix.report.content import BundleCard, Content, Query, headline
 from nadirfix.report.page import write_report
@@ -144,7 +145,8 @@ def _camera(locator: Locator, row: PhotoRecord) -> Any:
     """The camera the photo was located with; None where that cannot be said."""
     try:
         nominal: Bundle = locator.bundle
-        return choose_camera(read_tags(row.photo), explicit=locator.camera, nominal=nominal.camera).camera
+        chosen = choose_camera(read_tags(row.photo), explicit=locator.camera, nominal=nominal.camera)
+        return straight_camera(chosen.camera)
     except NadirfixError:
         return None
 
