@@ -72,13 +72,6 @@ def test_both_of_two_equal_places_are_reported_however_often_one_was_matched() -
     assert refused.confidence is not None and refused.confidence <= 0.5, "either of them may be it"
 
 
-def test_a_given_altitude_that_the_map_contradicts_is_a_warning() -> None:
-    given = PhotoAltitude(240.0, 0.3, sigma_m=5.0)
-    assert any("240 m" in warning for warning in fix_of(match_at(0.0, 60), known=evidence(given)).warnings)
-    near = PhotoAltitude(215.0, 0.3, sigma_m=5.0)
-    assert fix_of(match_at(0.0, 60), known=evidence(near)).warnings == ("of the photo",)
-
-
 def test_ground_sampling_is_that_of_the_photo_s_own_pixels() -> None:
     whole, halved = fix_of(match_at(0.0, 60), match_at(700.0, 5)), evidence(reduction=2)
     half = fix_of(match_at(0.0, 60), match_at(700.0, 5), known=halved)

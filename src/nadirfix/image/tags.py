@@ -35,7 +35,7 @@ class PhotoTags:
 
     ``relative_altitude_m`` is above the take-off point, which need not be the ground below, and
     ``gps_altitude_m`` above the sea. Gimbal pitch is −90 straight down. ``lonlat`` is where the drone was,
-    not the middle of the picture.
+    not the middle of the picture; ``position_error_m`` is how far that may be off.
     """
 
     width_px: int
@@ -49,6 +49,7 @@ class PhotoTags:
     gimbal_pitch_deg: float | None = None
     gimbal_roll_deg: float | None = None
     lonlat: tuple[float, float] | None = None
+    position_error_m: float | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -90,6 +91,7 @@ def read_tags(photo: Photo) -> PhotoTags:
             gimbal_pitch_deg=gimbal[1],
             gimbal_roll_deg=gimbal[2],
             lonlat=_lonlat(exif, notes),
+            position_error_m=_position_error_m(exif, xmp, notes),
             notes=(*notes, *camera_notes),
         )
 
@@ -223,6 +225,14 @@ def _lonlat(exif: Mapping[str, Any], notes: list[str]) -> tuple[float, float] | 
         return lon_deg, lat_deg
     notes.append(f"GPS longitude {lon_deg:g} and latitude {lat_deg:g} are no place a drone flies")
     return None
+
+
+def _position_error_m(exif: Mapping[str, Any], xmp: Mapping[str, str], notes: list[str]) -> float | None:
+    """The accuracy a receiver states: EXIF's, or the deviations DJI writes of both axes; 0 is unknown."""
+    stated = [_finite(exif, "GPSHPositioningError", notes)]
+    stated += [_finite(xmp, name, notes) for name in ("RtkStdLon", "RtkStdLat")]
+    known = [error_m for error_m in stated if error_m is not None and error_m > 0]
+    return max(known, default=None)
 
 
 def _height_m(exif: Mapping[str, Any], notes: list[str]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nadirfix.image.decode import Photo
 from nadirfix.online.altitude import PhotoAltitude
 from nadirfix.online.photo import DecodedPhoto
+from nadirfix.prior import Prior
 from nadirfix.types import Fix, Hypothesis, Point
 from nadirfix.verify.result import VerifiedPlace
 
@@ -34,6 +35,7 @@ class Evidence:
     found: Retrieved
     fused: Fused | None  # None: the cells that were searched hold no references
     crop_clamped: bool
+    known: Prior = field(default_factory=Prior)  # what the pilot knows, and the search was narrowed by
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -130,8 +132,15 @@ def retrieved(evidence: Evidence) -> Placement:
         heading_deg=float(candidates.heading_deg[0]) % 360 if fused else None,
         footprint_m=footprint_m,
         weights=evidence.weights,
-        reason=None if fused else "the likeliest cells hold no references",
+        reason=None if fused else _without_references(evidence),
     )
+
+
+def _without_references(evidence: Evidence) -> str:
+    """Why there are no references to compare the photo with."""
+    if evidence.found.within is None:
+        return "the likeliest cells hold no references"
+    return "the map has no ground where the photo was said to be taken"
 
 
 def voted(evidence: Evidence, best: Hypothesis) -> Placement:
