@@ -181,7 +181,7 @@ class Bundle(_Extensible):
 
 #: Statuses every path may answer with, and the codes a service has.
 _COMMON_STATUSES = (401, 403, 421, 429, 431, 500, 503)
-_CODE_PREFIXES = ("service.", "photo.", "camera.", "altitude.", "internal.")
+_CODE_PREFIXES = ("service.", "photo.", "camera.", "altitude.", "prior.", "internal.")
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -209,6 +209,8 @@ _BINARY = {"type": "string", "format": "binary"}
 _FIELDS = {
     "camera": {"type": "string", "maxLength": LONGEST_TEXT, "example": "2048x1536@1200"},
     "altitude": {"type": "string", "maxLength": LONGEST_TEXT, "example": "300+-20"},
+    "near": {"type": "string", "maxLength": LONGEST_TEXT, "example": "14.35,48.86+-50"},
+    "heading": {"type": "string", "maxLength": LONGEST_TEXT, "example": "270+-10"},
 }
 
 
