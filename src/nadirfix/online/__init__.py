@@ -41,12 +41,13 @@ def locate(
 ) -> Fix:
     """Where a photo was taken, and from how high: a position with its reasons, or "no fix" with its reason.
 
-    The camera is the one given, else the photo's own tags, else the bundle's nominal one. An altitude above
-    ground that is given is believed, within its deviation; otherwise it is read from the picture, and weighed
-    with what the photo's tags say. What else is known of the photo, its ``prior``, narrows the search. Where
-    the bundle carries a matcher the answer is verified against the map, and where the map confirms nothing
-    of what was given the search goes on without it; where nothing was trained the whole frame votes;
-    ``options`` switch both off.
+    The photo is a path, the bytes of a file, a Pillow image or an array of eight bits, rows × columns × 3 or
+    grey, which has no tags. The camera is the one given, else the photo's own tags, else the bundle's nominal
+    one. An altitude above ground that is given is believed, within its deviation; otherwise it is read from
+    the picture, and weighed with what the photo's tags say. What else is known of the photo, its ``prior``,
+    narrows the search. Where the bundle carries a matcher the answer is verified against the map, and where
+    the map confirms nothing that agrees with what was given the search goes on without it; where nothing was
+    trained the whole frame votes; ``options`` switch both off.
     """
     given = given_prior(prior, altitude_m, altitude_sigma_m, options)
     plan = Plan.of(bundle, options, altitude_given=given.altitude_m is not None)
