@@ -19,7 +19,7 @@ from nadirfix.errors import InputError
 from nadirfix.image.decode import Photo, open_photo, orientation_of
 from nadirfix.image.focal import FocalTags, Size, camera_from_tags, same_shape
 
-__all__ = ["ChosenCamera", "PhotoTags", "choose_camera", "read_tags"]
+__all__ = ["NOMINAL", "ChosenCamera", "PhotoTags", "choose_camera", "read_tags"]
 
 #: Yaw, pitch and roll of the camera as DJI and Autel, and as Parrot spell them.
 _GIMBALS = (
@@ -27,6 +27,8 @@ _GIMBALS = (
     ("CameraYawDegree", "CameraPitchDegree", "CameraRollDegree"),
 )
 _TURNED = range(5, 9)
+#: The source of a camera that nobody named and no tag tells.
+NOMINAL = "nominal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +112,7 @@ def choose_camera(tags: PhotoTags, *, explicit: Camera | None, nominal: Camera |
             do="give --camera as WIDTHxHEIGHT@FOCAL in pixels",
         )
     warning = f"the photo does not say what its camera is; the nominal camera {nominal.spec} was assumed"
-    return ChosenCamera(_fitted(nominal, tags), "nominal", (*tags.notes, warning))
+    return ChosenCamera(_fitted(nominal, tags), NOMINAL, (*tags.notes, warning))
 
 
 def _fitted(camera: Camera, tags: PhotoTags) -> Camera:

@@ -13,6 +13,7 @@ from nadirfix.online.altitude import PhotoAltitude, find_altitude
 from nadirfix.online.answer import Answer, Evidence, assemble_fix, retrieved
 from nadirfix.online.photo import DecodedPhoto, read_photo
 from nadirfix.online.prior import contradictions, given_prior, rows_in_question, with_deviations
+from nadirfix.online.refusal import with_likely_reason
 from nadirfix.online.retrieve import retrieve
 from nadirfix.online.verify import answer_by_verification, answer_by_votes
 from nadirfix.options.locate import LocateOptions
@@ -57,11 +58,13 @@ def locate(
         decoded = read_photo(photo, camera, bundle, options, altitude_m=given.altitude_m)
     known = with_deviations(given.over(decoded.gnss), options.priors)
     evidence, answer = _search(decoded, known, bundle, plan, options, watch=watch)
+    off_map = evidence.found.within is not None and evidence.fused is None
     for less in known.loosened():
         looser = Plan.of(bundle, options, altitude_given=less.altitude_m is not None)
         if answer.best.position is not None or not (plan.verifies and looser.verifies):
             break
         evidence, answer = _search(decoded, less, bundle, looser, options, watch=watch)
+    answer = with_likely_reason(answer, evidence, known, bundle, off_map=off_map)
     answer = replace(answer, warnings=answer.warnings + contradictions(answer.best, known, options.priors))
     return assemble_fix(photo, evidence, answer, watch.timings_ms())
 

@@ -15,7 +15,7 @@ from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.crop import crop_window_px, photo_gsd_m
 from nadirfix.image.decode import DecodeResolution, Photo, decode
-from nadirfix.image.tags import PhotoTags, choose_camera, read_tags
+from nadirfix.image.tags import NOMINAL, PhotoTags, choose_camera, read_tags
 from nadirfix.options.locate import LocateOptions, PriorOptions
 from nadirfix.prior import Prior
 from nadirfix.types import KnownAltitude, Point
@@ -41,6 +41,7 @@ class DecodedPhoto:
     warnings: tuple[str, ...]
     reduction: int = 1  # how many of the photo's own pixels, each way, make one of these
     tagged: tuple[KnownAltitude, ...] = ()  # what its tags say of the altitude
+    camera_assumed: bool = False  # neither given nor told by its tags
     gnss: Prior = field(default_factory=Prior)  # where its tags have the aircraft, if that is to be used
 
 
@@ -67,7 +68,8 @@ def read_photo(
     gnss, notes = _gnss(tags, options.priors)
     warnings = chosen.warnings + _size_warnings(pixels, bundle) + notes
     tagged = tagged_altitudes(tags, options.tags)
-    return DecodedPhoto(pixels, _reduced(camera, reduction), warnings, reduction, tagged, gnss)
+    assumed = chosen.source == NOMINAL
+    return DecodedPhoto(pixels, _reduced(camera, reduction), warnings, reduction, tagged, assumed, gnss)
 
 
 def _gnss(tags: PhotoTags, options: PriorOptions) -> tuple[Prior, tuple[str, ...]]:

@@ -21,7 +21,7 @@ from nadirfix.retrieval.hypotheses import hypotheses, hypotheses_of_middle
 from nadirfix.timing import Stopwatch
 from nadirfix.types import Hypothesis
 from nadirfix.verify.registration import MAP_SAMPLING, Registration
-from nadirfix.verify.result import refused_confidence, verified_places
+from nadirfix.verify.result import verified_places
 from nadirfix.verify.search import VerificationResult, hypothesis_stages, verify_hypotheses
 
 if TYPE_CHECKING:
@@ -69,12 +69,9 @@ def answer_of(evidence: Evidence, result: VerificationResult, options: VerifyOpt
     others = tuple(verified(evidence, place, confirmed=False) for place in reported)
     if result.reason is not None:
         inliers = places[0].inliers if places else 0
-        confidence = refused_confidence(places, options)
-        return Answer(
-            refused(evidence, result.reason, confidence=confidence, inliers=inliers),
-            others,
-            evidence.warnings,
-        )
+        code = result.code or "changed_ground"
+        none = refused(code, result.reason, verified=False, inliers=inliers)
+        return Answer(none, others, evidence.warnings)
     return Answer(verified(evidence, places[0], confirmed=True), others, evidence.photo.warnings)
 
 
