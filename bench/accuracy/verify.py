@@ -51,7 +51,7 @@ from nadirfix.train.xfeat import export_xfeat
 from nadirfix.types import Fix, Hypothesis, View
 from nadirfix.verify.features import Detector, detector_of
 from nadirfix.verify.registration import Registration
-from nadirfix.verify.result import refused_confidence, verified_places
+from nadirfix.verify.result import verified_places
 from nadirfix.verify.search import HypothesisStage, verify_hypotheses
 from nadirfix.world.files import write_world
 from nadirfix.world.photos import simulate_photos
@@ -159,10 +159,10 @@ def verified(row: PhotoRecord, views: Sequence[View], texture: Texture, points: 
     places = verified_places(verdict, settings)
     total_ms = 1000 * (time.perf_counter() - began_s)
     if verdict.reason is not None:
-        confidence = refused_confidence(places, settings)
         return Fix(
-            photo=str(row.photo), status="no_fix", position=None, reason=verdict.reason, verified=False,
-            confidence=confidence, inliers=places[0].inliers if places else 0, timings_ms={"total": total_ms},
+            photo=str(row.photo), status="no_fix", position=None, reason=verdict.reason,
+            reason_code=verdict.code, verified=False, inliers=places[0].inliers if places else 0,
+            timings_ms={"total": total_ms},
         )  # fmt: skip
     best = places[0]
     return Fix(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nadirfix.online import locate
     from nadirfix.options.locate import LocateOptions
     from nadirfix.options.recipe import Recipe, load_recipe
+    from nadirfix.prior import Prior
     from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis, Point, View
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "NadirfixError",
     "OutputError",
     "Point",
+    "Prior",
     "Recipe",
     "Texture",
     "TrainingError",
@@ -71,6 +73,7 @@ _NAMES_BY_HOME = {
     "online": ("locate",),
     "options.locate": ("LocateOptions",),
     "options.recipe": ("Recipe", "load_recipe"),
+    "prior": ("Prior",),
     "types": ("AltitudeEstimate", "Candidates", "Fix", "Hypothesis", "Point", "View"),
 }
 _HOME = {name: home for home, names in _NAMES_BY_HOME.items() for name in names}

@@ -41,6 +41,7 @@ HTTP_STATUS: dict[str, int] = {
     "manifest.invalid": 422,
     "options.invalid": 422,
     "point.invalid": 422,
+    "prior.invalid": 422,
     "map.missing": 404,
     "map.unreadable": 422,
     "map.no_crs": 422,
@@ -128,7 +129,7 @@ class InputError(NadirfixError):
     """A photo, camera, manifest or option that cannot be used."""
 
     exit_number = 2
-    families = ("photo", "camera", "altitude", "manifest", "options", "point")
+    families = ("photo", "camera", "altitude", "manifest", "options", "point", "prior")
 
 
 class MapError(NadirfixError):

@@ -23,7 +23,7 @@ Record = Mapping[str, Any]
 _FLAT = (
     "photo", "status", "lon", "lat", "easting_m", "northing_m", "epsg", "altitude_m", "gsd_m", "heading_deg",
     "confidence", "radius95_m", "verified", "inliers", "tilt_deg", "tilt_toward_deg", "reason",
-    "crop_clamped", "warnings",
+    "reason_code", "crop_clamped", "warnings",
 )  # fmt: skip
 _ERROR = ("code", "message", "hint")
 _KML = "http://www.opengis.net/kml/2.2"

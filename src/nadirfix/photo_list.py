@@ -19,9 +19,10 @@ from typing import TypeVar
 
 from nadirfix.errors import InputError
 from nadirfix.files import atomic_file
+from nadirfix.prior import Prior
 from nadirfix.types import Point, View, is_utm
 
-__all__ = ["PhotoRecord", "read_photo_list", "read_views", "write_photo_list"]
+__all__ = ["PhotoRecord", "read_photo_list", "read_priors", "read_views", "write_photo_list"]
 
 T = TypeVar("T")
 Cells = Mapping[str, str]
@@ -30,6 +31,7 @@ _LONLAT = ("lon", "lat")
 _PROJECTED = ("easting_m", "northing_m", "epsg")
 _VIEW = (*_PROJECTED, "altitude_m", "heading_deg")
 _OPTIONAL = ("heading_deg", "tilt_deg", "tilt_toward_deg", "valid_share")
+_PRIOR = ("sigma_m", "heading_deg", "heading_sigma_deg", "altitude_m", "altitude_sigma_m")
 _WRITTEN = ("photo", *_LONLAT, *_PROJECTED, "altitude_m", *_OPTIONAL)
 
 #: Two spellings of one place may differ by rounding, not by more than this.
@@ -63,6 +65,20 @@ def read_views(path: Path) -> list[View]:
     table = _Table(path)
     table.require(_VIEW)
     return [_view(line) for line in table.lines()]
+
+
+def read_priors(path: Path, photos: Sequence[str]) -> dict[str, Prior]:
+    """What a list says of photos, by their names as given; any cell but the photo's may be empty."""
+    table, named = _Table(path), {Path(photo).resolve(): photo for photo in photos}
+    table.require(("photo",))
+    table.allow(("photo", *_LONLAT, *_PRIOR))
+    priors: dict[str, Prior] = {}
+    for line in table.lines():
+        photo = named.get((path.parent / line.text("photo")).resolve())
+        if photo is None or photo in priors:
+            raise line.error("photo", f"list each photo once, relative to {path.parent}, and locate it too")
+        priors[photo] = _prior(line)
+    return priors
 
 
 def write_photo_list(
@@ -148,6 +164,11 @@ class _Table:
                 f"line 1: no column {', '.join(missing)} among {', '.join(self._names)}", f"add {wanted}"
             )
 
+    def allow(self, columns: Sequence[str]) -> None:
+        unknown = [name for name in self._names if name not in columns]
+        if unknown:
+            raise self._wrong(f"line 1: column {', '.join(unknown)}", f"use only {', '.join(columns)}")
+
     def _check_names(self) -> None:
         if not any(self._names):
             raise self._wrong("line 1: no column names", "begin with a line of column names")
@@ -184,6 +205,15 @@ def _photo_record(line: _Line, folder: Path) -> PhotoRecord:
         altitude_m=line.altitude_m() if line.text("altitude_m") else None,
         **{column: line.maybe(column) for column in _OPTIONAL},
     )
+
+
+def _prior(line: _Line) -> Prior:
+    sigma_m, turned_deg, turn_deg, high_m, spread_m = (line.maybe(column) for column in _PRIOR)
+    near = _from_lonlat(line) if line.has(_LONLAT) else None
+    place = _named(line, "sigma_m", lambda: Prior(near=near, near_sigma_m=sigma_m))
+    turn = _named(line, "heading_deg", lambda: Prior(heading_deg=turned_deg, heading_sigma_deg=turn_deg))
+    height = _named(line, "altitude_m", lambda: Prior(altitude_m=high_m, altitude_sigma_m=spread_m))
+    return place.over(turn).over(height)
 
 
 def _view(line: _Line) -> View:

@@ -35,6 +35,7 @@ def fix_record(fix: Fix) -> dict[str, Any]:
         "tilt_toward_deg": fix.tilt_toward_deg,
         "aircraft": _aircraft(fix),
         "reason": fix.reason,
+        "reason_code": fix.reason_code,
         "crop_clamped": fix.crop_clamped,
         "warnings": list(fix.warnings),
         "footprint": _footprint(fix),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +19,27 @@ if TYPE_CHECKING:
     import pyproj
 
 __all__ = [
+    "REASON_CODES",
     "AltitudeEstimate",
     "Candidates",
     "Fix",
     "Hypothesis",
     "KnownAltitude",
     "Point",
+    "ReasonCode",
     "View",
     "is_utm",
     "utm_epsg",
 ]
 
 Floats = NDArray[np.float64]
+
+#: Why there is no fix; docs/verification.md explains each.
+ReasonCode = Literal[
+    "off_map", "below_range", "above_range", "camera_unknown", "too_little_texture", "changed_ground",
+    "equal_places",
+]  # fmt: skip
+REASON_CODES: tuple[str, ...] = get_args(ReasonCode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +225,7 @@ class Fix:
     aircraft: Point | None = None  # the place below the camera, which is the frame centre only without tilt
     aircraft_radius95_m: float | None = None
     reason: str | None = None
+    reason_code: ReasonCode | None = None
     crop_clamped: bool = False
     warnings: tuple[str, ...] = ()
     timings_ms: dict[str, float] = field(default_factory=dict)
@@ -225,6 +235,8 @@ class Fix:
             raise ValueError("a fix has a position and no fix has none")
         if self.status == "no_fix" and not self.reason:
             raise ValueError("no fix needs a reason")
+        if self.reason_code is not None and self.reason_code not in REASON_CODES:
+            raise ValueError(f"{self.reason_code!r} is not a code of docs/verification.md")
 
     def to_dict(self) -> dict[str, Any]:
         """One line of ``nadirfix locate``: every field is always there, unknown is null."""

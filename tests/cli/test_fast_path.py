@@ -20,6 +20,8 @@ PLAIN = [
     ["a.jpg", "--bundle", "b", "--format", "kml", "--out", "o.kml", "--overwrite", "--no-verify"],
     ["a.jpg", "--bundle", "b", "--no-vote", "--explain", "why", "--format", "csv"],
     ["a.jpg", "--bundle", "b", "--ground-height", "431.5"],
+    ["-", "--bundle", "b", "--near", "14.35,48.86+-50", "--heading", "270+-10", "--altitude", "80@takeoff"],
+    ["a.jpg", "--bundle", "b", "--priors", "known.csv", "--use-exif-position", "--takeoff-height", "12"],
 ]
 NOT_PLAIN = [
     [],

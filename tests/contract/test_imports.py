@@ -14,6 +14,7 @@ from sources import BIN, PACKAGE, module_path, modules, room
 LAYERS = """
     errors  arrays  random_numbers  parallel  timing  weights     nothing of ours below them
     types  camera  files                                          the nouns, safe files
+    prior                                                         what is known beforehand
     formats  serialise  photo_list                                the nouns written down
     options                                                       every setting with its default
     geo  image                                                    the map; the photo

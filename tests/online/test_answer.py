@@ -13,7 +13,7 @@ from nadirfix.online.photo import DecodedPhoto
 from nadirfix.online.retrieve import Retrieved
 from nadirfix.online.verify import answer_of
 from nadirfix.options.verify import VerifyOptions
-from nadirfix.types import Candidates, Fix, Hypothesis, Point, View
+from nadirfix.types import Candidates, Fix, Hypothesis, KnownAltitude, Point, View
 from nadirfix.verify.features import Detector
 from nadirfix.verify.pose import FittedView
 from nadirfix.verify.registration import MatchResult, Registration
@@ -59,6 +59,20 @@ def test_only_the_place_the_map_confirms_is_verified() -> None:
     assert [other.verified for other in refused.hypotheses] == [False, False]
 
 
+def test_no_fix_has_nothing_that_reads_like_an_answer() -> None:
+    """The altitude before verification stays where it is called that."""
+    altitude = PhotoAltitude(200.0, 0.3, sigma_m=5.0, known=(KnownAltitude(200.0, 5.0),))
+    line = fix_of(match_at(0.0, 6), reason="the map confirms none", known=evidence(altitude)).to_dict()
+    answers = (
+        "lon", "lat", "altitude_m", "gsd_m", "heading_deg", "confidence", "radius95_m", "footprint",
+        "aircraft",
+    )  # fmt: skip
+    assert {name: line[name] for name in answers} == dict.fromkeys(answers)
+    assert line["altitude_sources"] == [{"source": "given", "altitude_m": 200.0, "sigma_m": 5.0}]
+    assert (line["reason"], line["reason_code"]) == ("the map confirms none", "changed_ground")
+    assert (line["verified"], line["inliers"]) == (False, 6)
+
+
 def test_other_places_are_not_the_answer_s_own() -> None:
     """Matches from several hypotheses that led to one place are one place."""
     fix = fix_of(match_at(0.0, 60), match_at(0.5, 40), match_at(-3.0, 20), match_at(700.0, 5))
@@ -69,14 +83,8 @@ def test_both_of_two_equal_places_are_reported_however_often_one_was_matched() -
     often = [match_at(float(i), 60 - i) for i in range(OPTIONS.search.reported)]
     refused = fix_of(*often, match_at(700.0, 50), reason="two places look alike")
     assert [p.position for p in refused.hypotheses] == [HERE, HERE.moved(700.0, 0.0)]
-    assert refused.confidence is not None and refused.confidence <= 0.5, "either of them may be it"
-
-
-def test_a_given_altitude_that_the_map_contradicts_is_a_warning() -> None:
-    given = PhotoAltitude(240.0, 0.3, sigma_m=5.0)
-    assert any("240 m" in warning for warning in fix_of(match_at(0.0, 60), known=evidence(given)).warnings)
-    near = PhotoAltitude(215.0, 0.3, sigma_m=5.0)
-    assert fix_of(match_at(0.0, 60), known=evidence(near)).warnings == ("of the photo",)
+    known = [other.confidence for other in refused.hypotheses]
+    assert refused.confidence is None and all(one is not None for one in known), "either of them may be it"
 
 
 def test_ground_sampling_is_that_of_the_photo_s_own_pixels() -> None:

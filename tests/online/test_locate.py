@@ -231,7 +231,7 @@ def test_folders_become_their_photos_and_arguments_are_echoed(
         "locate", "./flight", "./flight/../flight/a.jpg", "--bundle", tiny_bundle, "--quiet", cwd=tmp_path
     )
     assert [line["photo"] for line in lines(done)] == [
-        "./flight/a.jpg", "./flight/b.JPG", "./flight/../flight/a.jpg",
+        "./flight/a.jpg", "./flight/b.JPG", "./flight/deeper/c.jpg", "./flight/../flight/a.jpg",
     ]  # fmt: skip
 
 

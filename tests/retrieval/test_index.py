@@ -145,3 +145,19 @@ def test_many_are_searched_alike_in_pieces_and_at_once(
     table = queries.astype(np.float64) @ index.descriptors.astype(np.float64).T
     assert rows.tolist() == np.argsort(-table, axis=1, kind="stable")[:, :20].tolist()
     np.testing.assert_allclose(cosines, np.take_along_axis(table, rows, axis=1), atol=1e-5)
+
+
+def test_only_the_rows_that_count_are_found() -> None:
+    """The same rows and distances as an index of those rows alone."""
+    draw = np.random.default_rng(3)
+    descriptors = draw.normal(size=(50, 8)).astype(np.float16)
+    index, within = ReferenceIndex(descriptors, [0, 20, 50]), np.array([3, 7, 19, 20, 44])
+    query = draw.normal(size=8).astype(np.float32)
+    distances = np.linalg.norm(descriptors[within].astype(np.float64) - query, axis=1)
+    rows, found = index.search(query, [0], 3, within=within)
+    assert rows.tolist() == within[np.argsort(distances)][:3].tolist()
+    assert found == pytest.approx(np.sort(distances)[:3])
+    rows, cosines = index.nearest(query[None], 9, within=within)
+    assert rows[0].tolist() == within[np.argsort(-(descriptors[within].astype(float) @ query))].tolist()
+    assert cosines.shape == (1, 5)
+    assert index.search(query, None, 3, within=np.empty(0, np.int64))[0].size == 0

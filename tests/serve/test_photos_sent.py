@@ -17,9 +17,11 @@ from starlette.testclient import TestClient
 
 from nadirfix.camera import Camera
 from nadirfix.errors import BundleError, InputError
+from nadirfix.prior import Prior
 from nadirfix.serve.app import create_app
 from nadirfix.serve.options import ServeOptions
 from nadirfix.serve.uploads.parameters import RequestParameters, check_file_type, clean_name
+from nadirfix.types import Point
 from tests.serving import LOCAL, FakeLocator, form, jpeg, small_bundle
 
 OPTIONS = ServeOptions(photo_bytes=100_000)
@@ -54,7 +56,7 @@ def lines(response) -> list[dict]:
 
 
 def test_a_form_and_a_bare_photo_are_the_same(client: TestClient, locator: FakeLocator) -> None:
-    given = {"camera": "640x480@500", "altitude": "300±20"}
+    given = {"camera": "640x480@500", "altitude": "300±20", "near": "14.35,48.86+-50", "heading": "-90±5"}
     fields = [(name, None, text.encode()) for name, text in given.items()]
     first = send(client, *fields, ("photo", "a.jpg", PHOTO))
     query = {**given, "name": "a.jpg"}
@@ -65,8 +67,25 @@ def test_a_form_and_a_bare_photo_are_the_same(client: TestClient, locator: FakeL
         == second.json()
         == {"photo": "a.jpg", "status": "fix", "lon": 14.35, "bytes": len(PHOTO)}
     )
-    parameters = RequestParameters(name="a.jpg", camera=SMALL, altitude_m=300.0, altitude_sigma_m=20.0)
+    prior = Prior(
+        near=Point.from_lonlat(14.35, 48.86), near_sigma_m=50.0, heading_deg=-90.0, heading_sigma_deg=5.0,
+        altitude_m=300.0, altitude_sigma_m=20.0,
+    )  # fmt: skip
+    parameters = RequestParameters(name="a.jpg", camera=SMALL, prior=prior)
     assert locator.requests == [(PHOTO, parameters), (PHOTO, parameters)]
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("near=14.35", "prior.invalid"),
+        ("heading=north", "prior.invalid"),
+        ("altitude=9@roof", "altitude.invalid"),
+    ],
+)
+def test_what_cannot_be_known_is_an_error(client: TestClient, query: str, code: str) -> None:
+    answer = client.post(f"/v1/locate?{query}", content=PHOTO, headers={"Content-Type": "image/jpeg"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
 
 
 def test_fields_may_follow_the_one_photo_and_be_empty(client: TestClient, locator: FakeLocator) -> None:

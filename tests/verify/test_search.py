@@ -74,7 +74,7 @@ def vote_of_whole_frame(altitude: PhotoAltitude) -> None:
     """Let a photo with this altitude vote, on a bundle that knows nothing."""
     photo = SimpleNamespace(pixels=None, camera=CAMERA)
     evidence: Any = SimpleNamespace(
-        photo=photo, altitude=altitude, found=SimpleNamespace(embedding=np.ones(4, np.float32))
+        photo=photo, altitude=altitude, found=SimpleNamespace(embedding=np.ones(4, np.float32), within=None)
     )
     bundle: Any = SimpleNamespace(reference_search=None, describe=lambda embedding: embedding)
     plan = Plan(cropped=True, cells=0, answered_by="voting")

@@ -62,6 +62,7 @@ def bundle_of(detector: Detector | None, *views: View, ground: Any = None) -> Si
         place_network=SimpleNamespace(run=lambda inputs: np.ones((len(inputs), 4), np.float32)),
         projection=None,
         altitude_classes=None,
+        altitude_scores=lambda inputs: np.zeros((len(inputs), len(AltitudeBins.from_options(recipe.bins)))),
         describe=lambda embedding: embedding,
         reference_search=search,
         keypoint_detector=lambda options: detector,

@@ -42,6 +42,7 @@ export interface Placed {
   confidence: number | null;
   radius95_m: number | null;
   reason: string | null;
+  reason_code?: string | null; // why there is no fix, for programs; older services do not say it
   crop_clamped: boolean;
   warnings: string[];
   footprint: LonLat[] | null; // from the photo's top left, against the clock

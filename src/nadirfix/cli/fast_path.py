@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nadirfix.cli.locating import Format, LocateArguments
+from nadirfix.cli.photo_arguments import STANDARD_INPUT
 
 __all__ = ["parse_plain_arguments"]
 
@@ -20,12 +21,17 @@ _FLAGS = {
     "--no-verify": "no_verify",
     "--overwrite": "overwrite",
     "--quiet": "quiet",
+    "--use-exif-position": "use_exif_position",
 }
 _VALUES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--bundle": ("bundle", Path),
     "--camera": ("camera", str),
     "--altitude": ("altitude", str),
+    "--near": ("near", str),
+    "--heading": ("heading", str),
+    "--priors": ("priors", Path),
     "--ground-height": ("ground_height_m", float),
+    "--takeoff-height": ("takeoff_height_m", float),
     "--format": ("output_format", Format),
     "--out": ("out", Path),
     "--explain": ("explain_dir", Path),
@@ -48,7 +54,7 @@ def parse_plain_arguments(arguments: Sequence[str]) -> LocateArguments | None:
                 values[name] = read(value)
             except ValueError:
                 return None
-        elif argument.startswith("-"):
+        elif argument.startswith("-") and argument != STANDARD_INPUT:
             return None
         else:
             values["photos"].append(argument)

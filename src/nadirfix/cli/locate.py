@@ -14,7 +14,9 @@ __all__ = ["locate"]
 
 
 def locate(
-    photos: Annotated[list[str], typer.Argument(metavar="PHOTO|DIR", help="Photos, or folders of photos.")],
+    photos: Annotated[
+        list[str], typer.Argument(metavar="PHOTO|DIR", help="Photos, folders, or - for standard input.")
+    ],
     bundle: Annotated[Path, typer.Option("--bundle", metavar="B", help="The NAME.nadir folder of the map.")],
     *,
     camera: Annotated[
@@ -23,11 +25,30 @@ def locate(
     ] = None,
     altitude: Annotated[
         str | None,
-        typer.Option(metavar="M[+-S]", help="Metres above ground.", show_default="estimated"),
+        typer.Option(
+            metavar="M[+-S][@FROM]",
+            help="Metres above ground, or @takeoff or @sea.",
+            show_default="estimated",
+        ),
     ] = None,
+    near: Annotated[
+        str | None, typer.Option(metavar="LON,LAT+-M", help="About where photos were taken.")
+    ] = None,
+    heading: Annotated[
+        str | None, typer.Option(metavar="D[+-S]", help="Where their tops point, clockwise from north.")
+    ] = None,
+    priors: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV of what is known of each photo.")
+    ] = None,
+    use_exif_position: Annotated[
+        bool, typer.Option("--use-exif-position", help="Search near the position in the photos' tags.")
+    ] = False,
     ground_height: Annotated[
         float | None,
         typer.Option(metavar="M", help="Of the ground above the sea; then GPSAltitude counts."),
+    ] = None,
+    takeoff_height: Annotated[
+        float | None, typer.Option(metavar="M", help="Of the take-off above the sea, for @takeoff.")
     ] = None,
     no_wce: Annotated[
         bool, typer.Option("--no-wce", help="Answer with the nearest reference instead of the weighted mean.")
@@ -57,7 +78,12 @@ def locate(
         bundle=bundle,
         camera=camera,
         altitude=altitude,
+        near=near,
+        heading=heading,
+        priors=priors,
+        use_exif_position=use_exif_position,
         ground_height_m=ground_height,
+        takeoff_height_m=takeoff_height,
         no_wce=no_wce,
         no_vote=no_vote,
         no_verify=no_verify,

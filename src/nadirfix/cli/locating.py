@@ -7,29 +7,29 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from nadirfix.cli.messages import error_line, print_note
+from nadirfix.cli.photo_arguments import check_no_folder, expand_folders, photo_source
 from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.tune import ensure_benchmarked
 from nadirfix.errors import InputError, NadirfixError
 from nadirfix.files import Progress, atomic_file, check_target, output_errors
 from nadirfix.formats import csv_text, error_record, geojson_text, json_line, kml_text
-from nadirfix.options.locate import LocateOptions, TagOptions
+from nadirfix.options.locate import LocateOptions, PriorOptions, TagOptions
 from nadirfix.parallel import cores, map_in_order
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
+    from nadirfix.image.decode import Photo
+    from nadirfix.prior import Prior
     from nadirfix.types import Fix
 
 __all__ = ["Format", "LocateArguments", "locate_photos"]
-
-#: What counts as a photo when a folder is given.
-_SUFFIXES = {".jpg", ".jpeg", ".jpe", ".png", ".tif", ".tiff", ".webp", ".jp2"}
 
 #: From so many photos on it is worth some seconds to measure which backend is fastest.
 _MANY = 50
@@ -55,7 +55,12 @@ class LocateArguments:
     bundle: Path
     camera: str | None = None
     altitude: str | None = None
+    near: str | None = None
+    heading: str | None = None
+    priors: Path | None = None
+    use_exif_position: bool = False
     ground_height_m: float | None = None  # above the sea
+    takeoff_height_m: float | None = None  # above the sea
     no_wce: bool = False
     no_vote: bool = False
     no_verify: bool = False
@@ -68,18 +73,15 @@ class LocateArguments:
 
 def locate_photos(arguments: LocateArguments) -> int:
     """Write an answer for every photo; the exit number that says how it went."""
-    from nadirfix.altitude.prior import parse_altitude
     from nadirfix.camera import Camera
 
     camera = Camera.parse(arguments.camera) if arguments.camera else None
-    altitude_m, sigma_m = parse_altitude(arguments.altitude) if arguments.altitude else (None, None)
+    photos = expand_folders(arguments.photos)
+    settings = {"camera": camera, "options": _options(arguments), "priors": _priors(arguments, photos)}
     for target in (arguments.out, arguments.explain_dir):
         if target is not None:
             check_target(target, overwrite=arguments.overwrite)
-    altitude = {"altitude_m": altitude_m, "altitude_sigma_m": sigma_m}
-    photos = _expand_folders(arguments.photos)
     workers = _workers(photos, arguments.explain_dir)
-    settings = {"camera": camera, "options": _options(arguments), **altitude}
     if len(photos) >= _MANY:
         ensure_benchmarked(arguments.bundle, quiet=arguments.quiet)
     threads = 1 if workers > 1 else 0
@@ -103,8 +105,30 @@ def _options(arguments: LocateArguments) -> LocateOptions:
         weighted=not arguments.no_wce,
         whole_frame=False if arguments.no_vote else None,
         verify=not arguments.no_verify,
-        tags=TagOptions(ground_height_m=arguments.ground_height_m),
+        tags=TagOptions(
+            ground_height_m=arguments.ground_height_m, takeoff_height_m=arguments.takeoff_height_m
+        ),
+        priors=PriorOptions(exif_position=arguments.use_exif_position),
     )
+
+
+def _priors(arguments: LocateArguments, photos: list[str]) -> dict[str, Prior]:
+    """What is known of each photo: by the list, and where that says nothing, by the options."""
+    from nadirfix.altitude.prior import above_ground, parse_altitude_prior
+    from nadirfix.photo_list import read_priors
+    from nadirfix.prior import Prior, parse_heading, parse_near
+
+    written = (
+        (parse_near, arguments.near),
+        (parse_heading, arguments.heading),
+        (parse_altitude_prior, arguments.altitude),
+    )
+    given = Prior()
+    for parse, text in written:
+        given = given if text is None else parse(text).over(given)
+    given = above_ground(given, _options(arguments).tags)
+    listed = read_priors(arguments.priors, photos) if arguments.priors else {}
+    return {photo: listed.get(photo, Prior()).over(given) for photo in photos}
 
 
 def _workers(photos: list[str], explain_dir: Path | None) -> int:
@@ -120,8 +144,9 @@ def _make_locator(
     from nadirfix.bundle.plan import Plan
 
     options: LocateOptions = settings["options"]
+    priors: dict[str, Prior] = settings.pop("priors")
     opened = Bundle.load(bundle, threads=threads, photos=photos)
-    plan = Plan.of(opened, options, altitude_given=settings["altitude_m"] is not None)
+    plan = Plan.of(opened, options, altitude_given=any(p.altitude_m is not None for p in priors.values()))
     with opened.networks_opening(plan):
         from nadirfix.online import locate as locate_photo
         from nadirfix.online import open_networks
@@ -133,21 +158,21 @@ def _make_locator(
     used_names: set[str] = set()
 
     def locate_one(photo: str) -> Fix:
-        fix = locate_photo(photo, bundle=opened, **settings)
+        source = photo_source(photo)
+        fix = locate_photo(source, bundle=opened, prior=priors[photo], **settings)
         if explain_dir is not None:
-            drawing = {name: settings[name] for name in ("camera", "options")}
-            _explain(fix, _free_name(explain_dir, photo, used_names), opened, **drawing)
-        return fix
+            _explain(source, fix, _free_name(explain_dir, photo, used_names), opened, **settings)
+        return replace(fix, photo=photo)
 
     return locate_one
 
 
-def _explain(fix: Fix, target: Path, bundle: Bundle, **settings: Any) -> None:
+def _explain(source: Photo, fix: Fix, target: Path, bundle: Bundle, **settings: Any) -> None:
     from nadirfix.report.explain import write_explanation
 
     with output_errors(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
-    write_explanation(target, fix.photo, fix, bundle=bundle, **settings)
+    write_explanation(target, source, fix, bundle=bundle, **settings)
 
 
 def _free_name(folder: Path, photo: str, used_names: set[str]) -> Path:
@@ -195,8 +220,7 @@ def _document(records: list[Record], output_format: Format) -> str:
 def _answer(photo: str, locate_one: Callable[[str], Fix]) -> tuple[Record, NadirfixError | None]:
     """The photo's record; an error in one photo does not affect the others."""
     try:
-        if Path(photo).is_dir():
-            raise _no_photos(photo, f"no {', '.join(sorted(_SUFFIXES))} in it")
+        check_no_folder(photo)
         return locate_one(photo).to_dict(), None
     except InputError as error:
         return error_record(photo, error), error
@@ -218,20 +242,6 @@ def _print_problems(record: Record, error: NadirfixError | None, printed: set[st
         printed.add(warning)
 
 
-def _expand_folders(arguments: list[str]) -> list[str]:
-    """Replace folders by their photos, sorted by name; a folder without any stays, to get an error."""
-    return [photo for argument in arguments for photo in _photos_in(argument) or [argument]]
-
-
-def _photos_in(argument: str) -> list[str]:
-    folder = Path(argument)
-    if not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
-        return []
-    files = (entry for entry in folder.iterdir() if entry.is_file())
-    names = sorted(entry.name for entry in files if entry.suffix.lower() in _SUFFIXES)
-    return [os.path.join(argument, name) for name in names]  # noqa: PTH118 (keeps the argument as typed)
-
-
 @contextmanager
 def _open_output(out: Path | None, *, overwrite: bool) -> Iterator[Write]:
     """Where answers go: standard output line by line, or a file that appears when it is whole."""
@@ -250,12 +260,6 @@ def _unbuffered(stream: Any) -> Write:
         stream.flush()
 
     return write
-
-
-def _no_photos(folder: str, why: str) -> InputError:
-    return InputError(
-        "photo.missing", "the folder holds no photos", seen=f"{folder} ({why})", do="name a folder of photos"
-    )
 
 
 def _unexpected(photo: str, error: Exception) -> NadirfixError:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,11 @@ from nadirfix.errors import InputError
 
 __all__ = ["DecodeResolution", "Photo", "decode", "open_photo", "orientation_of"]
 
-#: A photo on disk, or its bytes.
-Photo = Path | str | bytes
+#: A photo on disk, its bytes, its pixels (grey, or red, green and blue, of eight bits), or a Pillow image.
+Photo = Path | str | bytes | NDArray[Any] | Image.Image
+
+#: Pictures as phones store them: what such a file begins with, after four bytes of length.
+_HEIC = tuple(b"ftyp" + brand for brand in (b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1"))
 
 _DO_OPEN = "give a JPEG, PNG, TIFF, WebP or JPEG 2000 photo"
 #: What Pillow's readers raise on damaged files, besides OSError.
@@ -89,8 +93,15 @@ def decode(photo: Photo, *, max_pixels: int, resolution: DecodeResolution | None
 
 @contextmanager
 def open_photo(photo: Photo) -> Iterator[Image.Image]:
-    """The opened photo with only its header read."""
+    """The opened photo with only its header read; an image that is open already stays so."""
+    if isinstance(photo, Image.Image):
+        yield photo
+        return
+    if isinstance(photo, np.ndarray):
+        yield _from_array(photo)
+        return
     _check_there(photo)
+    _prepare_heic(photo)
     try:
         image = Image.open(io.BytesIO(photo) if isinstance(photo, bytes) else photo)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
@@ -112,7 +123,38 @@ def orientation_of(image: Image.Image) -> int:
     return value if value in _TURN else 1
 
 
-def _check_there(photo: Photo) -> None:
+def _from_array(pixels: NDArray[Any]) -> Image.Image:
+    """Pixels as an image; what they mean is never guessed."""
+    shape_ok = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] == 3)
+    if not (shape_ok and pixels.size and pixels.dtype == np.uint8):
+        do = "give rows × columns × 3 (red, green, blue) or rows × columns (grey) of 8 bits (uint8)"
+        raise _unreadable(pixels, f"an array of {pixels.dtype}", do)
+    return Image.fromarray(np.ascontiguousarray(pixels))
+
+
+def _prepare_heic(photo: Path | str | bytes) -> None:
+    """Teach Pillow to read HEIC when one comes; it cannot by itself."""
+    if not _first_bytes(photo)[4:].startswith(_HEIC):
+        return
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError as error:
+        do = "pip install 'nadirfix[heic]', or save the photo as JPEG with all its tags"
+        raise _unreadable(photo, "HEIC, which needs an extra", do) from error
+    register_heif_opener()
+
+
+def _first_bytes(photo: Path | str | bytes) -> bytes:
+    if isinstance(photo, bytes):
+        return photo[:12]
+    try:
+        with Path(photo).open("rb") as file:
+            return file.read(12)
+    except OSError as error:
+        raise _unreadable(photo, error.strerror or "cannot be opened", _DO_OPEN) from error
+
+
+def _check_there(photo: Path | str | bytes) -> None:
     size = len(photo) if isinstance(photo, bytes) else _file_size(Path(photo))
     if size == 0:
         raise _unreadable(photo, "empty, 0 bytes", _DO_OPEN)
@@ -150,6 +192,8 @@ def _from_jpeg(
     Whatever its decoder refuses is left to Pillow, which can read more.
     """
     if image.format not in ("JPEG", "MPO") or image.mode not in ("RGB", "L"):
+        return None
+    if isinstance(photo, np.ndarray | Image.Image):  # its file may be closed or its pixels changed by now
         return None
     import simplejpeg
 
@@ -204,6 +248,9 @@ def _white(brightest: float, dtype: np.dtype[np.generic]) -> float:
 
 
 def _name(photo: Photo) -> str:
+    if isinstance(photo, np.ndarray | Image.Image):
+        sides = photo.shape if isinstance(photo, np.ndarray) else photo.size
+        return " × ".join(str(side) for side in sides)
     return f"{len(photo)} bytes" if isinstance(photo, bytes) else str(photo)
 
 

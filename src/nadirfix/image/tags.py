@@ -19,7 +19,7 @@ from nadirfix.errors import InputError
 from nadirfix.image.decode import Photo, open_photo, orientation_of
 from nadirfix.image.focal import FocalTags, Size, camera_from_tags, same_shape
 
-__all__ = ["ChosenCamera", "PhotoTags", "choose_camera", "read_tags"]
+__all__ = ["NOMINAL", "ChosenCamera", "PhotoTags", "choose_camera", "read_tags"]
 
 #: Yaw, pitch and roll of the camera as DJI and Autel, and as Parrot spell them.
 _GIMBALS = (
@@ -27,6 +27,8 @@ _GIMBALS = (
     ("CameraYawDegree", "CameraPitchDegree", "CameraRollDegree"),
 )
 _TURNED = range(5, 9)
+#: The source of a camera that nobody named and no tag tells.
+NOMINAL = "nominal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,7 @@ class PhotoTags:
 
     ``relative_altitude_m`` is above the take-off point, which need not be the ground below, and
     ``gps_altitude_m`` above the sea. Gimbal pitch is −90 straight down. ``lonlat`` is where the drone was,
-    not the middle of the picture.
+    not the middle of the picture; ``position_error_m`` is how far that may be off.
     """
 
     width_px: int
@@ -49,6 +51,7 @@ class PhotoTags:
     gimbal_pitch_deg: float | None = None
     gimbal_roll_deg: float | None = None
     lonlat: tuple[float, float] | None = None
+    position_error_m: float | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -90,6 +93,7 @@ def read_tags(photo: Photo) -> PhotoTags:
             gimbal_pitch_deg=gimbal[1],
             gimbal_roll_deg=gimbal[2],
             lonlat=_lonlat(exif, notes),
+            position_error_m=_position_error_m(exif, xmp, notes),
             notes=(*notes, *camera_notes),
         )
 
@@ -108,7 +112,7 @@ def choose_camera(tags: PhotoTags, *, explicit: Camera | None, nominal: Camera |
             do="give --camera as WIDTHxHEIGHT@FOCAL in pixels",
         )
     warning = f"the photo does not say what its camera is; the nominal camera {nominal.spec} was assumed"
-    return ChosenCamera(_fitted(nominal, tags), "nominal", (*tags.notes, warning))
+    return ChosenCamera(_fitted(nominal, tags), NOMINAL, (*tags.notes, warning))
 
 
 def _fitted(camera: Camera, tags: PhotoTags) -> Camera:
@@ -233,6 +237,14 @@ def _lonlat(exif: Mapping[str, Any], notes: list[str]) -> tuple[float, float] | 
         return lon_deg, lat_deg
     notes.append(f"GPS longitude {lon_deg:g} and latitude {lat_deg:g} are no place a drone flies")
     return None
+
+
+def _position_error_m(exif: Mapping[str, Any], xmp: Mapping[str, str], notes: list[str]) -> float | None:
+    """The accuracy a receiver states: EXIF's, or the deviations DJI writes of both axes; 0 is unknown."""
+    stated = [_finite(exif, "GPSHPositioningError", notes)]
+    stated += [_finite(xmp, name, notes) for name in ("RtkStdLon", "RtkStdLat")]
+    known = [error_m for error_m in stated if error_m is not None and error_m > 0]
+    return max(known, default=None)
 
 
 def _height_m(exif: Mapping[str, Any], notes: list[str]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nadirfix.bundle.plan import Plan
@@ -11,9 +12,12 @@ from nadirfix.image.decode import Photo
 from nadirfix.online.altitude import PhotoAltitude, find_altitude
 from nadirfix.online.answer import Answer, Evidence, assemble_fix, retrieved
 from nadirfix.online.photo import DecodedPhoto, read_photo
+from nadirfix.online.prior import contradictions, given_prior, rows_in_question, with_deviations
+from nadirfix.online.refusal import with_likely_reason
 from nadirfix.online.retrieve import retrieve
 from nadirfix.online.verify import answer_by_verification, answer_by_votes
 from nadirfix.options.locate import LocateOptions
+from nadirfix.prior import Prior
 from nadirfix.retrieval.wce import fuse
 from nadirfix.timing import Stopwatch
 from nadirfix.types import Fix
@@ -33,37 +37,61 @@ def locate(
     camera: Camera | None = None,
     altitude_m: float | None = None,
     altitude_sigma_m: float | None = None,
+    prior: Prior | None = None,
     options: LocateOptions = _USUAL,
 ) -> Fix:
     """Where a photo was taken, and from how high: a position with its reasons, or "no fix" with its reason.
 
-    The camera is the one given, else the photo's own tags, else the bundle's nominal one. An altitude above
-    ground that is given is believed, within its deviation; otherwise it is read from the picture, and weighed
-    with what the photo's tags say. Where the bundle carries a matcher the answer is verified against the map,
-    where nothing was trained the whole frame votes; ``options`` switch both off.
+    The photo is a path, the bytes of a file, a Pillow image or an array of eight bits, rows × columns × 3 or
+    grey, which has no tags. The camera is the one given, else the photo's own tags, else the bundle's nominal
+    one. An altitude above ground that is given is believed, within its deviation; otherwise it is read from
+    the picture, and weighed with what the photo's tags say. What else is known of the photo, its ``prior``,
+    narrows the search. Where the bundle carries a matcher the answer is verified against the map, and where
+    the map confirms nothing that agrees with what was given the search goes on without it; where nothing was
+    trained the whole frame votes; ``options`` switch both off.
     """
-    plan = Plan.of(bundle, options, altitude_given=altitude_m is not None)
+    given = given_prior(prior, altitude_m, altitude_sigma_m, options)
+    plan = Plan.of(bundle, options, altitude_given=given.altitude_m is not None)
     open_networks(bundle, plan)
     watch = Stopwatch()
     with watch.stage("decode"):
-        decoded = read_photo(photo, camera, bundle, options, altitude_m=altitude_m)
+        decoded = read_photo(photo, camera, bundle, options, altitude_m=given.altitude_m)
+    known = with_deviations(given.over(decoded.gnss), options.priors)
+    evidence, answer = _search(decoded, known, bundle, plan, options, watch=watch)
+    off_map = evidence.found.within is not None and evidence.fused is None
+    for less in known.loosened():
+        looser = Plan.of(bundle, options, altitude_given=less.altitude_m is not None)
+        if answer.best.position is not None or not (plan.verifies and looser.verifies):
+            break
+        evidence, answer = _search(decoded, less, bundle, looser, options, watch=watch)
+    answer = with_likely_reason(answer, evidence, known, bundle, off_map=off_map)
+    answer = replace(answer, warnings=answer.warnings + contradictions(answer.best, known, options.priors))
+    return assemble_fix(photo, evidence, answer, watch.timings_ms())
+
+
+def _search(
+    photo: DecodedPhoto, known: Prior, bundle: Bundle, plan: Plan, options: LocateOptions, *, watch: Stopwatch
+) -> tuple[Evidence, Answer]:
+    """What the answer rests on and the answer, among all that agrees with what is known."""
     with watch.stage("altitude"):
-        given = PhotoAltitude(altitude_m, sigma_m=altitude_sigma_m)
-        altitude = find_altitude(decoded, given, bundle, options, plan)
+        given = PhotoAltitude(known.altitude_m, sigma_m=known.altitude_sigma_m)
+        altitude = find_altitude(photo, given, bundle, options, plan)
     with watch.stage("crop"):
-        crop = _canonical(decoded, altitude, bundle, plan)
-    found = retrieve(crop.pixels, plan, bundle=bundle, options=options, watch=watch)
+        crop = _canonical(photo, altitude, bundle, plan)
+    within = rows_in_question(known, photo.camera, altitude, bundle, options.priors)
+    found = retrieve(crop.pixels, plan, bundle=bundle, options=options, watch=watch, within=within)
     with watch.stage("fuse"):
         fused = fuse(found.candidates, options) if len(found.candidates) else None
-    evidence = Evidence(decoded, altitude, found, fused, crop.clamped)
-    answer = _answer(evidence, bundle, plan, options, watch)
-    return assemble_fix(photo, evidence, answer, watch.timings_ms())
+    evidence = Evidence(photo, altitude, found, fused, crop.clamped, known)
+    return evidence, _answer(evidence, bundle, plan, options, watch)
 
 
 def _answer(
     evidence: Evidence, bundle: Bundle, plan: Plan, options: LocateOptions, watch: Stopwatch
 ) -> Answer:
-    """The answer of the stage that decides."""
+    """The answer of the stage that decides; there is none where the pilot puts the photo off the map."""
+    if evidence.found.within is not None and evidence.fused is None:
+        return Answer(retrieved(evidence), warnings=evidence.warnings)
     if plan.verifies:
         return answer_by_verification(evidence, bundle, plan, options=options, watch=watch)
     if plan.votes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from nadirfix.image.decode import Photo
 from nadirfix.online.altitude import PhotoAltitude
 from nadirfix.online.photo import DecodedPhoto
-from nadirfix.types import Fix, Hypothesis, Point
+from nadirfix.prior import Prior
+from nadirfix.types import Fix, Hypothesis, Point, ReasonCode
 from nadirfix.verify.result import VerifiedPlace
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Evidence:
     found: Retrieved
     fused: Fused | None  # None: the cells that were searched hold no references
     crop_clamped: bool
+    known: Prior = field(default_factory=Prior)  # what the pilot knows, and the search was narrowed by
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -57,6 +59,7 @@ class Placement:
     footprint_m: tuple[float, float] | None
     weights: Floats | None
     reason: str | None = None
+    reason_code: ReasonCode | None = None
     verified: bool | None = None
     confidence: float | None = None
     inliers: int | None = None
@@ -112,6 +115,7 @@ def _fix(
         aircraft=place.aircraft if place else None,
         aircraft_radius95_m=place.aircraft_radius95_m if place else None,
         reason=placement.reason,
+        reason_code=placement.reason_code,
         crop_clamped=evidence.crop_clamped,
         warnings=warnings,
         timings_ms=dict(timings_ms or {}),
@@ -121,17 +125,23 @@ def _fix(
 def retrieved(evidence: Evidence) -> Placement:
     """Where the references put the photo: the published answer."""
     fused, altitude_m = evidence.fused, evidence.altitude.altitude_m
-    footprint_m = None if altitude_m is None else evidence.photo.camera.footprint_m(altitude_m)
-    candidates = evidence.found.candidates
+    if fused is None:
+        return refused("off_map", _without_references(evidence))
     return Placement(
-        position=fused.position if fused else None,
+        position=fused.position,
         altitude_m=altitude_m,
         gsd_m=evidence.altitude.gsd_m,
-        heading_deg=float(candidates.heading_deg[0]) % 360 if fused else None,
-        footprint_m=footprint_m,
+        heading_deg=float(evidence.found.candidates.heading_deg[0]) % 360,
+        footprint_m=None if altitude_m is None else evidence.photo.camera.footprint_m(altitude_m),
         weights=evidence.weights,
-        reason=None if fused else "the likeliest cells hold no references",
     )
+
+
+def _without_references(evidence: Evidence) -> str:
+    """Why there are no references to compare the photo with."""
+    if evidence.found.within is None:
+        return "the likeliest cells hold no references: 0 of the map's lie in them"
+    return "the map has no ground where the photo was said to be taken: no reference agrees with that"
 
 
 def voted(evidence: Evidence, best: Hypothesis) -> Placement:
@@ -166,18 +176,11 @@ def verified(evidence: Evidence, place: VerifiedPlace, *, confirmed: bool) -> Pl
     )
 
 
-def refused(evidence: Evidence, reason: str, *, confidence: float, inliers: int) -> Placement:
-    """No fix, because the map confirms none of the places."""
-    before = retrieved(evidence)
+def refused(
+    code: ReasonCode, reason: str, *, verified: bool | None = None, inliers: int | None = None
+) -> Placement:
+    """No fix, and why: nothing that reads like an answer goes with it, neither altitude nor confidence."""
     return Placement(
-        position=None,
-        altitude_m=before.altitude_m,
-        gsd_m=before.gsd_m,
-        heading_deg=None,
-        footprint_m=before.footprint_m,
-        weights=None,
-        reason=reason,
-        verified=False,
-        confidence=confidence,
-        inliers=inliers,
-    )
+        position=None, altitude_m=None, gsd_m=None, heading_deg=None, footprint_m=None, weights=None,
+        reason=reason, reason_code=code, verified=verified, inliers=inliers,
+    )  # fmt: skip

@@ -1,9 +1,9 @@
-"""A photo as it was taken: its pixels, the camera that took them, and what its tags say of the altitude."""
+"""A photo as it was taken: its pixels, the camera that took them, and what its tags say of its pose."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +15,11 @@ from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.crop import crop_window_px, photo_gsd_m
 from nadirfix.image.decode import DecodeResolution, Photo, decode
-from nadirfix.image.tags import choose_camera, read_tags
+from nadirfix.image.tags import NOMINAL, PhotoTags, choose_camera, read_tags
 from nadirfix.image.undistort import straight_camera, undistorted
-from nadirfix.options.locate import LocateOptions
-from nadirfix.types import KnownAltitude
+from nadirfix.options.locate import LocateOptions, PriorOptions
+from nadirfix.prior import Prior
+from nadirfix.types import KnownAltitude, Point
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -41,6 +42,8 @@ class DecodedPhoto:
     warnings: tuple[str, ...]
     reduction: int = 1  # how many of the photo's own pixels, each way, make one of these
     tagged: tuple[KnownAltitude, ...] = ()  # what its tags say of the altitude
+    camera_assumed: bool = False  # neither given nor told by its tags
+    gnss: Prior = field(default_factory=Prior)  # where its tags have the aircraft, if that is to be used
 
 
 def read_photo(
@@ -64,10 +67,24 @@ def read_photo(
     resolution = DecodeResolution(size_px, _least_px(straight_camera(camera), bundle, options, altitude_m))
     pixels = decode(photo, max_pixels=options.max_pixels, resolution=resolution)
     reduction = _reduction(pixels, camera, resolution)
-    warnings = chosen.warnings + _size_warnings(pixels, bundle)
+    gnss, notes = _gnss(tags, options.priors)
+    warnings = chosen.warnings + _size_warnings(pixels, bundle) + notes
     tagged = tagged_altitudes(tags, options.tags)
+    assumed = chosen.source == NOMINAL
     pixels, camera = undistorted(pixels, _reduced(camera, reduction))
-    return DecodedPhoto(pixels, camera, warnings, reduction, tagged)
+    return DecodedPhoto(pixels, camera, warnings, reduction, tagged, assumed, gnss)
+
+
+def _gnss(tags: PhotoTags, options: PriorOptions) -> tuple[Prior, tuple[str, ...]]:
+    """Where the tags have the aircraft, if that is wanted: in a test a photo's own position is the answer."""
+    if not options.exif_position:
+        return Prior(), ()
+    if tags.lonlat is None:
+        return Prior(), ("the photo's tags hold no position to search near",)
+    try:
+        return Prior(near=Point.from_lonlat(*tags.lonlat), near_sigma_m=tags.position_error_m), ()
+    except InputError:
+        return Prior(), (f"the photo's tags hold a position that is not in UTM: {tags.lonlat}",)
 
 
 def _least_px(

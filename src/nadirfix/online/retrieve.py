@@ -38,34 +38,50 @@ class Retrieved:
     embedding: Floats
     candidates: Candidates
     lead: float  # by how much cosine similarity the last candidate that counts leads what was left out
+    within: Ints | None = None  # the only references that were searched; None: all of the likeliest cells
 
 
 def retrieve(
-    pixels: Picture, plan: Plan, *, bundle: Bundle, options: LocateOptions, watch: Stopwatch
+    pixels: Picture,
+    plan: Plan,
+    *,
+    bundle: Bundle,
+    options: LocateOptions,
+    watch: Stopwatch,
+    within: Ints | None = None,
 ) -> Retrieved:
-    """The references nearest to a crop at the references' scale, within the likeliest cells."""
+    """The references nearest to a crop at the references' scale, within the likeliest cells or these rows."""
     inputs = channels_first(pixels)[None]
     with watch.stage("embed"):
         embedding = bundle.place_network.run(inputs)[0]
-    found = _nearest(embedding, plan, bundle, options, watch)
+    found = _nearest(embedding, plan, bundle, options, watch, within=within)
     if not (plan.ties_matter and found.lead < bundle.similarity_tolerance):
         return found
     with watch.stage("embed"):
         embedding = bundle.float32_place_network.run(inputs)[0]
-    return _nearest(embedding, plan, bundle, options, watch)
+    return _nearest(embedding, plan, bundle, options, watch, within=within)
 
 
 def _nearest(
-    embedding: Floats, plan: Plan, bundle: Bundle, options: LocateOptions, watch: Stopwatch
+    embedding: Floats,
+    plan: Plan,
+    bundle: Bundle,
+    options: LocateOptions,
+    watch: Stopwatch,
+    *,
+    within: Ints | None,
 ) -> Retrieved:
     """References nearest to an embedding, and how far they lead those that were left out."""
     with watch.stage("classify"):
-        classes, cell_lead = likeliest_classes(embedding, bundle, plan.cells)
+        cells = plan.cells if within is None else 0  # what the pilot knows is surer than a classifier
+        classes, cell_lead = likeliest_classes(embedding, bundle, cells)
     with watch.stage("retrieve"):
-        rows, distance = bundle.index.search(bundle.describe(embedding), classes, options.retrieve + 1)
+        only = {} if within is None else {"within": within}
+        descriptor, count = bundle.describe(embedding), options.retrieve + 1
+        rows, distance = bundle.index.search(descriptor, classes, count, **only)
         kept = _candidates(rows[: options.retrieve], distance[: options.retrieve], bundle)
     counted = options.retrieve if options.weighted else 1
-    return Retrieved(embedding, kept, min(cell_lead, _lead(distance, counted)))
+    return Retrieved(embedding, kept, min(cell_lead, _lead(distance, counted)), within)
 
 
 def likeliest_classes(embedding: Floats, bundle: Bundle, cells: int) -> tuple[Ints | None, float]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nadirfix.altitude.posterior import Level, likely_altitudes
 from nadirfix.altitude.sweep import AltitudePosterior
-from nadirfix.online.altitude import PhotoAltitude, estimate_altitude, sweep_altitudes
+from nadirfix.online.altitude import estimate_altitude, sweep_altitudes
 from nadirfix.online.answer import Answer, Evidence, refused, verified, voted
+from nadirfix.online.prior import agreeing_stages
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.verify import VerifyOptions
@@ -18,7 +21,7 @@ from nadirfix.retrieval.hypotheses import hypotheses, hypotheses_of_middle
 from nadirfix.timing import Stopwatch
 from nadirfix.types import Hypothesis
 from nadirfix.verify.registration import MAP_SAMPLING, Registration
-from nadirfix.verify.result import refused_confidence, verified_places
+from nadirfix.verify.result import verified_places
 from nadirfix.verify.search import VerificationResult, hypothesis_stages, verify_hypotheses
 
 if TYPE_CHECKING:
@@ -26,9 +29,6 @@ if TYPE_CHECKING:
     from nadirfix.bundle.plan import Plan
 
 __all__ = ["answer_by_verification", "answer_by_votes", "answer_of"]
-
-#: An altitude that was given and is this much off, relatively, is worth a warning: take-off, sea or lens.
-_FAR_OFF = 0.1
 
 
 def answer_by_votes(
@@ -57,7 +57,8 @@ def answer_by_verification(
     sweeps, crops = ((options.sweep, None) if plan.sweeps else (None,)), _crops_of(evidence, bundle, plan)
     sources = [_PhotoHypotheses(evidence, bundle, plan, crops, watch, sweep=one) for one in sweeps]
     stages = hypothesis_stages(sources, options.votes, verification.search)
-    result = verify_hypotheses(stages, registration, verification)
+    agreeing = agreeing_stages(stages, evidence.known, photo.camera, options.priors)
+    result = verify_hypotheses(agreeing, registration, verification)
     return answer_of(evidence, result, verification)
 
 
@@ -68,31 +69,19 @@ def answer_of(evidence: Evidence, result: VerificationResult, options: VerifyOpt
     others = tuple(verified(evidence, place, confirmed=False) for place in reported)
     if result.reason is not None:
         inliers = places[0].inliers if places else 0
-        confidence = refused_confidence(places, options)
-        return Answer(
-            refused(evidence, result.reason, confidence=confidence, inliers=inliers),
-            others,
-            evidence.warnings,
-        )
-    contradiction = _contradiction(places[0].view.altitude_m, evidence.altitude)
-    best = verified(evidence, places[0], confirmed=True)
-    return Answer(best, others, evidence.photo.warnings + contradiction)
-
-
-def _contradiction(found_m: float, altitude: PhotoAltitude) -> tuple[str, ...]:
-    """A given altitude that the map contradicts; an estimate is simply replaced."""
-    given_m = altitude.altitude_m
-    if altitude.estimate is not None or given_m is None:
-        return ()
-    if abs(found_m - given_m) <= max(3 * (altitude.sigma_m or 0.0), _FAR_OFF * given_m):
-        return ()
-    return (f"{given_m:.0f} m above ground were given, the map shows the photo from {found_m:.0f} m",)
+        code = result.code or "changed_ground"
+        none = refused(code, result.reason, verified=False, inliers=inliers)
+        return Answer(none, others, evidence.warnings)
+    return Answer(verified(evidence, places[0], confirmed=True), others, evidence.photo.warnings)
 
 
 def _crops_of(evidence: Evidence, bundle: Bundle, plan: Plan) -> PhotoCrops:
     """The photo's crops, of which the middle that was retrieved with is described already."""
     photo, altitude = evidence.photo, evidence.altitude
-    crops = PhotoCrops(photo.pixels, photo.camera, bundle.reference_search)
+    search, within = bundle.reference_search, evidence.found.within
+    if within is not None:
+        search = replace(search, nearest=partial(bundle.index.nearest, within=within))
+    crops = PhotoCrops(photo.pixels, photo.camera, search)
     if plan.cropped and altitude.gsd_m is not None:
         crops.cache_middle(altitude.gsd_m, bundle.describe(evidence.found.embedding))
     return crops

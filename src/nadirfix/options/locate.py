@@ -1,4 +1,4 @@
-"""How one photo is located: which references are searched, and how far its tags are believed."""
+"""How one photo is located: which references are searched, and how far tags and priors are believed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.verify import VerifyOptions
 from nadirfix.options.voting import VoteOptions
 
-__all__ = ["LocateOptions", "TagOptions"]
+__all__ = ["LocateOptions", "PriorOptions", "TagOptions"]
 
 #: From the Dead Sea to the Himalaya, with something to spare: ground beyond is a slip of the pen, or feet.
 _LOWEST_M, _HIGHEST_M = -500.0, 9000.0
@@ -27,18 +27,41 @@ class TagOptions:
     relative_m: float = 30.0  # and beside that: the ground below is not the ground at take-off
     ground_height_m: float | None = None  # of the ground above the sea; without it GPSAltitude says nothing
     gnss_m: float = 20.0  # deviation of GPSAltitude above such ground: satellites, geoid and relief together
+    takeoff_height_m: float | None = None  # of the take-off above the sea: for altitudes given above it
 
     def __post_init__(self) -> None:
-        height_m = 0.0 if self.ground_height_m is None else self.ground_height_m
+        heights_m = (self.ground_height_m or 0.0, self.takeoff_height_m or 0.0)
         spreads = (self.relative_share, self.relative_m, self.gnss_m)
-        sound = _LOWEST_M <= height_m <= _HIGHEST_M and 0 < self.least_m <= self.most_m < math.inf
+        sound = all(_LOWEST_M <= h <= _HIGHEST_M for h in heights_m)
+        sound = sound and 0 < self.least_m <= self.most_m < math.inf
         if not (sound and all(0 < s < math.inf for s in spreads)):
             raise InputError(
                 "options.invalid",
                 "the tags of a photo cannot be weighed with these options",
                 seen=f"{self}",
-                do=f"give the ground's height above the sea in metres, {_LOWEST_M:.0f} to {_HIGHEST_M:.0f}, "
+                do=f"give heights above the sea in metres, {_LOWEST_M:.0f} to {_HIGHEST_M:.0f}, "
                 "deviations above 0, and bounds with 0 < least_m <= most_m",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorOptions:
+    """How far what the pilot knows of a photo is believed, and whether its own GNSS position is used."""
+
+    reach: float = 3.0  # deviations: what lies farther off is not searched, and contradicts
+    place_m: float = 25.0  # deviation of a position that comes without one
+    heading_deg: float = 10.0  # and of a heading
+    exif_position: bool = False  # the tags' GNSS position, where no other place is given
+    least_m: float = 5.0  # no position is believed more exactly: a map is a few metres off
+
+    def __post_init__(self) -> None:
+        widths = (self.reach, self.place_m, self.heading_deg, self.least_m)
+        if not all(0 < width < math.inf for width in widths):
+            raise InputError(
+                "options.invalid",
+                "nothing that is known beforehand can be weighed with these options",
+                seen=f"{self}",
+                do="give a reach and deviations above 0",
             )
 
 
@@ -59,6 +82,7 @@ class LocateOptions:
     keep_on_line: bool = True  # candidates on the boundary between inliers and outliers: kept, as published
     weight_epsilon: float = 1e-8
     tags: TagOptions = field(default_factory=TagOptions)  # what they say of the altitude is weighed in
+    priors: PriorOptions = field(default_factory=PriorOptions)  # what the pilot knows narrows the search
     verify: bool = True  # hypotheses are verified against the map, where the bundle carries a matcher
     verification: VerifyOptions = field(default_factory=VerifyOptions)
     max_pixels: int = 200_000_000

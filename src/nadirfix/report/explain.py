@@ -88,14 +88,21 @@ class _Scene:
     def photo(self) -> tuple[str, Bytes]:
         """The photo, and the crop the place network was given."""
         canvas, scale = fitted(self.pixels)
-        if self.fix.gsd_m is None:
+        gsd_m = self._gsd_m()
+        if gsd_m is None:
             return "photo", canvas
-        (width, height), _ = crop_window_px(self.camera, self.fix.gsd_m, self.canonical)
+        (width, height), _ = crop_window_px(self.camera, gsd_m, self.canonical)
         middle = np.array([self.pixels.shape[1], self.pixels.shape[0]]) / 2
         corner = np.array([width, height]) / 2
         low, high = (np.rint((middle + side * corner) * scale).astype(int).tolist() for side in (-1, 1))
         draw_frame(canvas, low, high)
         return "photo, and the crop at the references' scale", canvas
+
+    def _gsd_m(self) -> float | None:
+        """The answer's; without an answer, that of the altitude it was searched at."""
+        if self.fix.gsd_m is None and self.fix.altitude is not None:
+            return self.camera.gsd_m(self.fix.altitude.altitude_m)
+        return self.fix.gsd_m
 
     def candidates(self) -> tuple[str, Bytes]:
         """The whole map with the candidates by rank, and the frame of the answer."""

@@ -39,11 +39,18 @@ class ReferenceIndex:
     def __len__(self) -> int:
         return len(self.descriptors)
 
-    def search(self, descriptor: ArrayLike, classes: ArrayLike | None, k: int) -> tuple[Ints, Floats]:
+    def search(
+        self, descriptor: ArrayLike, classes: ArrayLike | None, k: int, *, within: Ints | None = None
+    ) -> tuple[Ints, Floats]:
         """Rows and Euclidean distances of the k nearest in these classes, nearest first, ties by row.
 
-        Fewer come back where the classes hold fewer. None for the classes searches all of them.
+        Fewer come back where the classes hold fewer. None for the classes searches all of them; ``within``
+        are the only rows that count, in rising order, whatever their class.
         """
+        if within is not None:
+            only = ReferenceIndex(self._single[within], [0, len(within)])
+            rows, distances = only.search(descriptor, None, k)
+            return within[rows], distances
         query = np.asarray(descriptor, np.float32)
         rows_of = self.descriptors if classes is not None else self._single
         nearest_rows = [_nearest(rows_of, span, query, k) for span in self._spans(classes)]
@@ -52,11 +59,15 @@ class ReferenceIndex:
         best = np.lexsort((rows, distances))[: max(k, 0)]
         return rows[best], distances[best]
 
-    def nearest(self, descriptors: ArrayLike, k: int) -> tuple[Ints, Floats]:
+    def nearest(self, descriptors: ArrayLike, k: int, *, within: Ints | None = None) -> tuple[Ints, Floats]:
         """For each of many descriptors, the rows of its k nearest of all classes, and their cosines.
 
         One pass over all rows whatever the number of descriptors; of equals the earlier row comes first.
+        ``within`` are the only rows that count, in rising order.
         """
+        if within is not None:
+            rows, cosines = ReferenceIndex(self._single[within], [0, len(within)]).nearest(descriptors, k)
+            return within[rows], cosines
         queries = np.asarray(descriptors, np.float32)
         rows, cosines = np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0))
         in_memory = self._single.dtype == np.float32

@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from nadirfix.options.locate import LocateOptions
+from nadirfix.prior import Prior
 from nadirfix.serve.options import ServeOptions
 from nadirfix.serve.uploads.parameters import RequestParameters, check_file_type
 from nadirfix.types import View
@@ -37,8 +38,7 @@ class PhotoLocator:
             photo,
             bundle=self._bundle,
             camera=parameters.camera,
-            altitude_m=parameters.altitude_m,
-            altitude_sigma_m=parameters.altitude_sigma_m,
+            prior=parameters.prior,
             options=self._options,
         )
         return dataclasses.replace(fix, photo=parameters.name).to_dict()
@@ -53,7 +53,7 @@ class PhotoLocator:
         for altitude_m in (self._bundle.canonical.altitude_m, self._bundle.recipe.bins.max_m):
             self(
                 self._mirror_image(altitude_m),
-                RequestParameters(camera=self._bundle.camera, altitude_m=altitude_m),
+                RequestParameters(camera=self._bundle.camera, prior=Prior(altitude_m=altitude_m)),
             )
 
     def _mirror_image(self, altitude_m: float) -> bytes:

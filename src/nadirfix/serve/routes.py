@@ -62,13 +62,20 @@ def _add_photos(app: FastAPI, parts: Parts) -> None:
         openapi_extra=PHOTO_BODY,
     )
     async def locate(
-        request: Request, name: Text = None, camera: Text = None, altitude: Text = None
+        request: Request,
+        *,
+        name: Text = None,
+        camera: Text = None,
+        altitude: Text = None,
+        near: Text = None,
+        heading: Text = None,
     ) -> Response:
         """Where one photo was taken, and from how high.
 
-        Its camera and altitude are fields of the form, or parameters where the body is the photo itself.
+        Its camera and what is known of it (altitude, near, heading) are fields of the form, or parameters
+        where the body is the photo itself. What is known narrows the search; the map confirms the answer.
         """
-        parameters = {"name": name, "camera": camera, "altitude": altitude}
+        parameters = {"name": name, "camera": camera, "altitude": altitude, "near": near, "heading": heading}
         record = await parts.uploads.locate_photo(request, parameters)
         return Response(json_line(record), media_type="application/json")
 

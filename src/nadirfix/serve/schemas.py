@@ -39,7 +39,7 @@ LINE_EXAMPLE: dict[str, Any] = {
     "altitude_sources": [{"source": "picture", "altitude_m": 375.5, "sigma_m": 11.2}],
     "gsd_m": 0.312, "heading_deg": 270.0, "confidence": None, "radius95_m": None,
     "verified": None, "inliers": None, "tilt_deg": None, "tilt_toward_deg": None, "aircraft": None,
-    "reason": None, "crop_clamped": False, "warnings": [],
+    "reason": None, "reason_code": None, "crop_clamped": False, "warnings": [],
     "footprint": [[14.347674, 48.854088], [14.354217, 48.854125], [14.354143, 48.859882],
                   [14.347599, 48.859845]],
     "candidates": [{"rank": 1, "reference": 5220, "lon": 14.356402, "lat": 48.858471,
@@ -105,6 +105,9 @@ class Line(_Extensible):
     tilt_toward_deg: float | None
     aircraft: dict[str, Any] | None
     reason: str | None
+    reason_code: str | None = Field(
+        description="Why there is no fix, as a stable code (docs/verification.md)."
+    )
     crop_clamped: bool
     warnings: list[str]
     footprint: list[list[float]] | None
@@ -181,7 +184,7 @@ class Bundle(_Extensible):
 
 #: Statuses every path may answer with, and the codes a service has.
 _COMMON_STATUSES = (401, 403, 421, 429, 431, 500, 503)
-_CODE_PREFIXES = ("service.", "photo.", "camera.", "altitude.", "internal.")
+_CODE_PREFIXES = ("service.", "photo.", "camera.", "altitude.", "prior.", "internal.")
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -209,6 +212,8 @@ _BINARY = {"type": "string", "format": "binary"}
 _FIELDS = {
     "camera": {"type": "string", "maxLength": LONGEST_TEXT, "example": "2048x1536@1200"},
     "altitude": {"type": "string", "maxLength": LONGEST_TEXT, "example": "300+-20"},
+    "near": {"type": "string", "maxLength": LONGEST_TEXT, "example": "14.35,48.86+-50"},
+    "heading": {"type": "string", "maxLength": LONGEST_TEXT, "example": "270+-10"},
 }
 
 

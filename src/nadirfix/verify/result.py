@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,7 @@ from nadirfix.verify.pose import aircraft_of
 from nadirfix.verify.registration import MatchResult
 from nadirfix.verify.search import VerificationResult
 
-__all__ = ["VerifiedPlace", "refused_confidence", "verified_places"]
+__all__ = ["VerifiedPlace", "verified_places"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,12 +38,6 @@ class VerifiedPlace:
 def verified_places(result: VerificationResult, options: VerifyOptions) -> list[VerifiedPlace]:
     """The best match of each place that the map shows anything of the photo at, best first."""
     return [_place_of(match, options) for match in result.distinct]
-
-
-def refused_confidence(places: Sequence[VerifiedPlace], options: VerifyOptions) -> float:
-    """How likely the best place is right; refused although it is likely, another is just as likely."""
-    best = places[0].confidence if places else 0.0
-    return best if best < options.search.min_confidence else best / 2
 
 
 def _place_of(match: MatchResult, options: VerifyOptions) -> VerifiedPlace:

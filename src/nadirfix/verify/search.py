@@ -12,7 +12,7 @@ from typing import Protocol
 from nadirfix.geo.angle import wrap_deg
 from nadirfix.options.verify import SearchOptions, VerifyOptions
 from nadirfix.options.voting import VoteOptions
-from nadirfix.types import Hypothesis, View
+from nadirfix.types import Hypothesis, ReasonCode, View
 from nadirfix.verify.calibration import confidence_of, inlier_score
 from nadirfix.verify.registration import PROMISING_INLIERS, MatchResult, Registration
 
@@ -41,6 +41,7 @@ class VerificationResult:
 
     results: tuple[MatchResult, ...]  # of every view that was matched, the highest inlier score first
     reason: str | None  # None: the first one is confirmed
+    code: ReasonCode | None = None  # the same for programs
 
     @property
     def confirmed(self) -> MatchResult | None:
@@ -103,10 +104,12 @@ def verify_hypotheses(
     """
     keypoints = registration.keypoint_count()
     if keypoints < _MIN_KEYPOINTS:
-        return VerificationResult((), f"too little texture in the photo: {keypoints} points to go by")
+        few = f"too little texture in the photo: {keypoints} keypoints, at least {_MIN_KEYPOINTS} are needed"
+        return VerificationResult((), few, "too_little_texture")
     results = _matched(stages, registration, options)
     best_first = sorted(results, key=lambda r: (-inlier_score(r, options.calibration), -r.inliers))
-    return VerificationResult(tuple(best_first), _objection(best_first, options))
+    reason, code = _objection(best_first, options)
+    return VerificationResult(tuple(best_first), reason, code)
 
 
 def _matched(
@@ -201,20 +204,27 @@ def _same_place(a: View, b: View) -> bool:
     return a.center.distance_m(b.center) <= 0.5 * min(a.altitude_m, b.altitude_m)
 
 
-def _objection(best_first: Sequence[MatchResult], options: VerifyOptions) -> str | None:
-    """Why the best match is not believed; None where it is."""
+def _objection(
+    best_first: Sequence[MatchResult], options: VerifyOptions
+) -> tuple[str | None, ReasonCode | None]:
+    """Why the best match is not believed, as a sentence and as a code; None where it is."""
     if not best_first:
-        return "there is no hypothesis to look at"
+        return (
+            "there is no hypothesis: nothing on the map was found to compare the photo with",
+            "changed_ground",
+        )
     best, calibration = best_first[0], options.calibration
     if confidence_of(best, calibration) < options.search.min_confidence:
-        return (
+        reason = (
             f"the map confirms none of {len(best_first)} places: "
             f"at best {best.inliers} of {best.matches} matched points agree"
         )
+        return reason, "changed_ground"
     other = next((r for r in best_first[1:] if not _same_place(r.view, best.view)), None)
     if other is None or confidence_of(other, calibration) < options.search.min_confidence:
-        return None
+        return None, None
     if inlier_score(other, calibration) < _COMPETING_SHARE * inlier_score(best, calibration):
-        return None
+        return None, None
     apart_m = best.view.center.distance_m(other.view.center)
-    return f"two places {apart_m:.0f} m apart look alike: {best.inliers} and {other.inliers} points agree"
+    reason = f"two places {apart_m:.0f} m apart look alike: {best.inliers} and {other.inliers} points agree"
+    return reason, "equal_places"

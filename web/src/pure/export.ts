@@ -36,6 +36,7 @@ const FLAT = [
   "tilt_deg",
   "tilt_toward_deg",
   "reason",
+  "reason_code",
   "crop_clamped",
   "warnings",
 ] as const;

@@ -18,7 +18,16 @@ Answers = dict[str, QueryRecord]
 
 Plain = dict[str, Any]
 
-_ANSWER = ("altitude_m", "gsd_m", "heading_deg", "confidence", "radius95_m", "reason", "crop_clamped")
+_ANSWER = (
+    "altitude_m",
+    "gsd_m",
+    "heading_deg",
+    "confidence",
+    "radius95_m",
+    "reason",
+    "reason_code",
+    "crop_clamped",
+)
 _VERIFICATION = ("verified", "inliers", "tilt_deg", "tilt_toward_deg")
 _PLAIN = (*_ANSWER, *_VERIFICATION)
 
@@ -63,7 +72,7 @@ def answer_from_plain(plain: Mapping[str, Any], name: str, row: PhotoRecord) -> 
         weights=None if weights is None else np.array(weights, np.float64),
         warnings=tuple(plain["warnings"]),
         timings_ms=plain["timings_ms"],
-        **{field: plain[field] for field in _PLAIN},
+        **{field: plain[field] for field in _PLAIN if field in plain},
     )
     return record_of(name, row, fix=fix)
 

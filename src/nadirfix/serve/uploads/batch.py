@@ -9,7 +9,7 @@ from typing import Any
 from nadirfix.errors import NadirfixError
 from nadirfix.formats import error_record
 from nadirfix.serve.uploads.form import Part, bad_request
-from nadirfix.serve.uploads.parameters import RequestParameters
+from nadirfix.serve.uploads.parameters import FIELDS, RequestParameters
 
 __all__ = ["Batch", "Record", "photo_parameters", "store_field"]
 
@@ -19,8 +19,6 @@ Locate = Callable[[Part, RequestParameters], Coroutine[Any, Any, Record]]
 
 #: Logs an error, and returns it as the client may see it.
 ErrorFilter = Callable[[NadirfixError], NadirfixError]
-
-_FIELDS = {"camera", "altitude"}
 
 
 class Batch:
@@ -113,7 +111,7 @@ async def _cancel(*tasks: asyncio.Task[Any]) -> None:
 
 def store_field(part: Part, fields: dict[str, str], *, too_late: bool) -> None:
     """Store a field's text; unknown fields are ignored, as forms of other programs may have them."""
-    if part.name in _FIELDS:
+    if part.name in FIELDS:
         if too_late:
             raise bad_request("a field comes after the photos it is for", repr(part.name))
         fields[part.name] = part.text
@@ -121,6 +119,4 @@ def store_field(part: Part, fields: dict[str, str], *, too_late: bool) -> None:
 
 def photo_parameters(part: Part, fields: dict[str, str]) -> RequestParameters:
     """The parameters of the photo in this part."""
-    return RequestParameters.read(
-        name=part.file_name, camera=fields.get("camera"), altitude=fields.get("altitude")
-    )
+    return RequestParameters.read(part.file_name, fields)

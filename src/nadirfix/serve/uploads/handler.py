@@ -127,9 +127,7 @@ class UploadHandler:
             return await self._read_form(request, body, lease)
         if not kind.startswith(_RAW):
             raise _media_type(kind)
-        parameters = RequestParameters.read(
-            name=query.get("name"), camera=query.get("camera"), altitude=query.get("altitude")
-        )
+        parameters = RequestParameters.read(query.get("name"), query)
         return await body.whole(lease, limit_bytes=self._options.photo_bytes), parameters
 
     async def _read_form(

@@ -1,15 +1,20 @@
-"""What a client says about a photo: its name, camera and altitude. Text, never a path that is opened."""
+"""What a client says about a photo: name, camera, and what is known. Text, never a path that is opened."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from nadirfix.altitude.prior import parse_altitude
+from nadirfix.altitude.prior import parse_altitude_prior
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
+from nadirfix.prior import Prior, parse_heading, parse_near
 from nadirfix.serve.options import LONGEST_NAME
 
-__all__ = ["RequestParameters", "check_file_type", "clean_name"]
+__all__ = ["FIELDS", "RequestParameters", "check_file_type", "clean_name"]
+
+#: What may be said of a photo beside its name, in a query or as fields of a form.
+FIELDS = ("camera", "altitude", "near", "heading")
 
 #: First bytes of the formats that cameras write. Pillow opens others too: they are not needed, and some of
 #: them start programs.
@@ -29,19 +34,21 @@ class RequestParameters:
 
     name: str = ""
     camera: Camera | None = None
-    altitude_m: float | None = None
-    altitude_sigma_m: float | None = None
+    prior: Prior = field(default_factory=Prior)
 
     @classmethod
-    def read(cls, *, name: str | None, camera: str | None, altitude: str | None) -> RequestParameters:
+    def read(cls, name: str | None, fields: Mapping[str, str | None]) -> RequestParameters:
         """From what the client sent; an empty field counts as not given."""
-        altitude_m, sigma_m = parse_altitude(altitude) if altitude and altitude.strip() else (None, None)
-        return cls(
-            name=clean_name(name or ""),
-            camera=Camera.from_spec(camera) if camera and camera.strip() else None,
-            altitude_m=altitude_m,
-            altitude_sigma_m=sigma_m,
-        )
+        sent = {key: text for key in FIELDS if (text := (fields.get(key) or "").strip())}
+        prior = Prior()
+        for key, parse in (
+            ("altitude", parse_altitude_prior),
+            ("near", parse_near),
+            ("heading", parse_heading),
+        ):
+            prior = parse(sent[key]).over(prior) if key in sent else prior
+        camera = Camera.from_spec(sent["camera"]) if "camera" in sent else None
+        return cls(name=clean_name(name or ""), camera=camera, prior=prior)
 
 
 def clean_name(name: str) -> str:
