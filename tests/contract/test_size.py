@@ -15,13 +15,7 @@ MEDIAN_LINES = 9
 def functions(tree: ast.Module) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name, body_lines(node)
-
-
-def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Lines from the first statement after the docstring to the end."""
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    return (function.end_lineno or 0) - body[0].lineno + 1 if body else 0
+            yield node.name, (node.end_lineno or 0) - node.lineno + 1
 
 
 @pytest.mark.parametrize("name", sorted(modules()))

@@ -57,31 +57,28 @@ def evaluate(
     """Locate every photo of a test set and measure: metrics.json, queries.csv, report.html."""
     rows = read_queries(source, kind=kind.value, epsg=epsg)
     with progress_bar(quiet) as progress:
-        metrics = _run(
-            rows,
-            out,
-            bundle=bundle,
-            camera=Camera.parse(camera) if camera else None,
-            exif_pose=use_exif_pose,
-            folder=source if source.is_dir() else source.parent,
-            ablate=ablate,
-            device=device,
-            resume=resume,
-            overwrite=overwrite,
-            progress=progress,
-        )
+        given_camera = Camera.parse(camera) if camera else None
+        locator = _locator(bundle, camera=given_camera, exif_pose=use_exif_pose)
+        folder = source if source.is_dir() else source.parent
+        study = {"ablate": ablate, "device": device, "resume": resume, "overwrite": overwrite}
+        metrics = _run(rows, locator, out, folder=folder, progress=progress, **study)
     _print_summary(metrics, out, quiet=quiet)
     print_result({"out": str(out), **metrics})
     _exit_on_errors(metrics)
 
 
-def _run(rows: Any, out: Path, *, bundle: Path, camera: Any, exif_pose: bool, **settings: Any) -> Any:
-    """Networks and plots are imported here, not with the command line."""
+def _locator(bundle: Path, **photos: Any) -> Any:
+    """Networks are imported here, not with the command line."""
     from nadirfix.bundle import Bundle
-    from nadirfix.evaluation.study.evaluation import run_evaluation
     from nadirfix.evaluation.study.run import Locator
 
-    locator = Locator(bundle=Bundle.load(bundle), camera=camera, exif_pose=exif_pose)
+    return Locator(bundle=Bundle.load(bundle), **photos)
+
+
+def _run(rows: Any, locator: Any, out: Path, **settings: Any) -> Any:
+    """Plots are imported here, not with the command line."""
+    from nadirfix.evaluation.study.evaluation import run_evaluation
+
     return run_evaluation(rows, locator, out, **settings)
 
 

@@ -53,16 +53,8 @@ def simulate(
     fixed_views = _given_views(views, count=count, altitude=altitude)
     options = _options(count, altitude, noise_levels=noise, jpeg_quality=jpeg, tilt_max_deg=tilt, seed=seed)
     photo_camera = Camera.pinhole(camera) if camera else DEFAULT_CAMERA
-    made = _run(
-        maps,
-        out,
-        quiet,
-        camera=photo_camera,
-        options=options,
-        views=fixed_views,
-        write_pose=write_pose,
-        overwrite=overwrite,
-    )
+    settings = {"camera": photo_camera, "options": options, "views": fixed_views}
+    made = _run(maps, out, quiet, **settings, write_pose=write_pose, overwrite=overwrite)
     if made.partial:
         share = f"{options.valid_share:.0%}"
         print_note(f"{made.partial} photos have less than {share} of the map under them", quiet=quiet)

@@ -71,12 +71,7 @@ def contrastive_job(
 
     Finding a large map's places takes a while: whoever makes several jobs of one map finds them once.
     """
-    options, training = recipe.place_network, recipe.place_training
-    size = (options.width_px, options.height_px)
-    pictures_by_date = [
-        Pictures(date, recipe.camera, size, recipe.augment, seed=training.seed + i)
-        for i, date in enumerate(dated.dates)
-    ]
+    training, pictures_by_date = recipe.place_training, _pictures_by_date(dated, recipe)
     places = covered_places(dated, recipe, altitude_m) if places is None else places
 
     def batch(step: int, _epoch: int, part: slice) -> tuple[Tensor, Tensor, Tensor]:
@@ -100,6 +95,16 @@ def contrastive_job(
         epoch_views=len(places[0]),
         details=_details(dated, recipe),
     )
+
+
+def _pictures_by_date(dated: DatedMap, recipe: Recipe) -> list[Pictures]:
+    """What renders the network's pictures of each date."""
+    options, seed = recipe.place_network, recipe.place_training.seed
+    size = (options.width_px, options.height_px)
+    return [
+        Pictures(date, recipe.camera, size, recipe.augment, seed=seed + i)
+        for i, date in enumerate(dated.dates)
+    ]
 
 
 class _Loss(nn.Module):
