@@ -1,6 +1,7 @@
 """Imports go one way, and what is light stays light."""
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -80,6 +81,27 @@ def test_imports_go_one_way(name: str) -> None:
     ours = [i for i in imported(modules()[name]) if i.startswith("nadirfix.")]
     wrong = [i for i in ours if not allowed(layer_of(name), layer_of(i))]
     assert not wrong, f"{name} may not import {wrong}"
+
+
+def imported_modules(name: str) -> set[str]:
+    """Modules of ours that a module imports, also in a function or for its types alone."""
+    found: set[str] = set()
+    for node in ast.walk(modules()[name]):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            full = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {full[a] if full[a] in modules() else str(node.module) for a in full}
+    return found & set(modules()) - {name, "nadirfix"}
+
+
+def test_no_module_needs_one_that_needs_it() -> None:
+    excepted = {(f"nadirfix.{importer}", f"nadirfix.{target}") for importer, target in EXCEPTIONS}
+    graph = {
+        name: {target for target in imported_modules(name) if (name, target) not in excepted}
+        for name in set(modules()) - OUTSIDE
+    }
+    assert list(graphlib.TopologicalSorter(graph).static_order())
 
 
 def imports_torch(tree: ast.Module) -> bool:

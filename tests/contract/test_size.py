@@ -9,7 +9,8 @@ from sources import module_path, modules
 
 MODULE_LINES = 300
 FUNCTION_LINES = 40
-MEDIAN_LINES = 9
+#: As short as before the rooms of ADR 44.
+MEDIAN_LINES = 6
 
 
 def functions(tree: ast.Module) -> Iterator[tuple[str, int]]:

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from nadirfix.options.locate import LocateOptions
 
-if TYPE_CHECKING:
-    from nadirfix.bundle.bundle import Bundle
-
-__all__ = ["AnsweredBy", "Plan", "answered_by"]
+__all__ = ["AnsweredBy", "Plan", "PlannedBundle", "answered_by"]
 
 #: Who has the last word: geometric verification, the votes of the whole frame, or the retrieved references.
 AnsweredBy = Literal["verification", "voting", "retrieval"]
 
 _USUAL = LocateOptions()
+
+
+class PlannedBundle(Protocol):
+    """What of a bundle the plan depends on."""
+
+    @property
+    def matcher_name(self) -> str | None:
+        """The keypoint extractor it carries, if any."""
+
+    @property
+    def described(self) -> bool:
+        """Whether its place network never saw the map."""
+
+    @property
+    def reference_count(self) -> int:
+        """How many reference views there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +41,9 @@ class Plan:
     sweeps: bool = False  # over altitudes, to let the map say how high, where the first hypotheses fail
 
     @classmethod
-    def of(cls, bundle: Bundle, options: LocateOptions = _USUAL, *, altitude_given: bool = False) -> Plan:
+    def of(
+        cls, bundle: PlannedBundle, options: LocateOptions = _USUAL, *, altitude_given: bool = False
+    ) -> Plan:
         """The plan for a photo on this bundle."""
         decides = answered_by(bundle, options, altitude_given=altitude_given)
         known = altitude_given or not options.crop
@@ -61,7 +76,7 @@ class Plan:
 
 
 def answered_by(
-    bundle: Bundle, options: LocateOptions = _USUAL, *, altitude_given: bool = False
+    bundle: PlannedBundle, options: LocateOptions = _USUAL, *, altitude_given: bool = False
 ) -> AnsweredBy:
     """Who has the last word. Without an altitude there is no scale at which to match or to vote."""
     if not (options.crop or altitude_given):
@@ -73,7 +88,7 @@ def answered_by(
     return "voting" if voting else "retrieval"
 
 
-def _cells(bundle: Bundle, options: LocateOptions) -> int:
+def _cells(bundle: PlannedBundle, options: LocateOptions) -> int:
     """As many as wanted; else three, or all of a map that is small enough and that nothing was trained on."""
     if options.cells is not None:
         return options.cells

@@ -19,7 +19,7 @@ from nadirfix.geo.grid import ClassOrder
 from nadirfix.offline.compress import store_float16
 from nadirfix.offline.describe import save_array
 from nadirfix.offline.manifest import portable_name
-from nadirfix.offline.networks import (
+from nadirfix.offline.shipped_networks import (
     fit_altitude,
     install_altitude,
     install_place,
