@@ -47,8 +47,8 @@ def rays(camera: Camera) -> tuple[Floats, Floats]:
     return x, y
 
 
-class Waves:
-    """Smooth waves over a plane in front of the camera; their slope is known as well."""
+class Plane:
+    """A plane in front of the camera, with smooth waves on it; their slope is known as well."""
 
     def __init__(self, shortest: float = 0.08) -> None:
         rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""A piece of the procedural world to hold photos against: small, made once, at two dates."""
+"""A piece of the procedural world to verify photos against: small, made once, at two dates."""
 
 from __future__ import annotations
 

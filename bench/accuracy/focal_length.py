@@ -2,7 +2,7 @@
 
     python -m bench.accuracy.focal_length --map MAP.tif --truth TRUTH.csv --name NAME [--every 2]
 
-Photos that lean are registered with the map near the frame centres and headings of TRUTH (photo, lon, lat
+Tilted photos are registered with the map near the frame centres and headings of TRUTH (photo, lon, lat
 of the aircraft, relative_altitude_m, flight_yaw_deg, frame_centre_lon, frame_centre_lat). Then a view is
 fitted to each photo's inliers, tilt unknown, with one focal length after another. Three things should speak
 for the same one: how well the inliers fit (perspective), how far the aircraft comes out ahead of its GNSS,

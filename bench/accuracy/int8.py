@@ -76,7 +76,7 @@ def in_int8(bundle: Bundle) -> dict[str, bool]:
 
 
 def accuracy(fixes: list[Fix], truth: list[Point]) -> dict[str, float]:
-    """Share of photos placed, as METHOD counts: less than 100 m off."""
+    """Share of photos located, as METHOD counts: less than 100 m off."""
     off_m = [
         fix.position.distance_m(p) if fix.position else np.inf for fix, p in zip(fixes, truth, strict=True)
     ]

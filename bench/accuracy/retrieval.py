@@ -253,10 +253,10 @@ def searched(bundle: Bundle, picture: np.ndarray, truth: View) -> Iterator[Row]:
     ranking = bundle.likeliest_cells(embedding, 3)
     for cells, classes in ((3, first[ranking.group] + ranking.index), ("all", None)):
         found = candidates(bundle, *bundle.index.search(described, classes, 10))
-        yield {"cells": cells, **placed(found, truth)}
+        yield {"cells": cells, **retrieval_errors(found, truth)}
     north, index = north_only(bundle)
     rows, distances = index.search(described, None, 10)
-    yield {"cells": "all, north", **placed(candidates(bundle, north[rows], distances), truth)}
+    yield {"cells": "all, north", **retrieval_errors(candidates(bundle, north[rows], distances), truth)}
 
 
 @cache
@@ -266,7 +266,7 @@ def north_only(bundle: Bundle) -> tuple[np.ndarray, ReferenceIndex]:
     return rows, ReferenceIndex(bundle.descriptors[rows], [0, len(rows)])
 
 
-def placed(found: Candidates, truth: View) -> Row:
+def retrieval_errors(found: Candidates, truth: View) -> Row:
     far = [found.point(i).distance_m(truth.center) for i in range(len(found))]
     answers = {name: fuse(found, options).position for name, options in FUSED.items()}
     errors = {f"{name}_m": round(p.distance_m(truth.center), 1) for name, p in answers.items()}

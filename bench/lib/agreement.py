@@ -115,7 +115,7 @@ def cosine(photo: bytes, altitude_m: float, bundle: Bundle, answer: Answer) -> f
 
 
 def right(answers: list[Answer], fixes: list[Fix], file: Path) -> dict[str, float]:
-    """Of both paths, the share of photos placed less than 100 m from where they were taken."""
+    """Of both paths, the share of photos located less than 100 m from where they were taken."""
     if not file.exists():
         return {}
     truth = np.array(json.loads(file.read_text()))[WARM_UP:]

@@ -172,17 +172,17 @@ def embed_photos(network, photos: list[np.ndarray], altitudes_m, recipe: Recipe,
         return torch.cat([embed(x).float() for x in batches(crops, device)])
 
 
-def placed(similarity: torch.Tensor, where: Views, views: Views, epsg: int) -> list[Row]:
+def retrieval_errors(similarity: torch.Tensor, where: Views, views: Views, epsg: int) -> list[Row]:
     """What each photo's nearest ten references make of it: a row each, errors in metres."""
     best = similarity.topk(min(10, similarity.shape[1]))
     distance = (2 - 2 * best.values.double()).clamp(min=0).sqrt().cpu().numpy()
     return [
-        one_placed(rows, d, where, (views.east_m[i], views.north_m[i]), epsg)
+        photo_errors(rows, d, where, (views.east_m[i], views.north_m[i]), epsg)
         for i, (rows, d) in enumerate(zip(best.indices.cpu().numpy(), distance, strict=True))
     ]
 
 
-def one_placed(rows: np.ndarray, distance: np.ndarray, where: Views, truth, epsg: int) -> Row:
+def photo_errors(rows: np.ndarray, distance: np.ndarray, where: Views, truth, epsg: int) -> Row:
     known = distance < 3.0  # fewer than ten, where the cells hold no more
     if not known.any():
         return {"r1": False, "r5": False, "top1_m": np.inf, "wce_m": np.inf}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from bench.lib.photos import CHUNK, Row, half, placed, summary
+from bench.lib.photos import CHUNK, Row, half, retrieval_errors, summary
 from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.geo.coverage import MapCoverage
 from nadirfix.geo.grid import Grid
@@ -77,7 +77,7 @@ def recalled(
         searched |= {"three_cells": inside, "three_cells_north": inside & north}
     rows = {}
     for name, which in searched.items():
-        rows[name] = placed(among(similarity, which), known.views, views, known.epsg)
+        rows[name] = retrieval_errors(among(similarity, which), known.views, views, known.epsg)
     return {name: summary(found) for name, found in rows.items()}, rows.get("three_cells", rows["all_cells"])
 
 

@@ -63,7 +63,7 @@ def real_visit(opener: Opener, real_address: str) -> Visit:
 def test_photos_of_another_date_land_on_their_own_ground(
     real_visit: Visit, photos: list[Path], truths: list[PhotoRecord], tiny_world: Path
 ) -> None:
-    """All six of the world's newer date are sent; none may be placed wrongly, most must be placed."""
+    """All six of the world's newer date are sent; none may be located wrongly, most must be located."""
     real_visit.send(*photos)
     real_visit.settled(len(photos))
     found = 0
@@ -77,7 +77,7 @@ def test_photos_of_another_date_land_on_their_own_ground(
             f"{photos[which].name} is {position.distance_m(row.point):.0f} m off"
         )
         found += 1
-    assert found >= 4, f"{found} of {len(photos)} were placed"
+    assert found >= 4, f"{found} of {len(photos)} were located"
     assert real_visit.page.locator(".candidate").count() > 0
     image = real_visit.page.wait_for_selector("img[data-reference]")
     assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100

@@ -25,7 +25,7 @@ def test_a_text_file_by_the_name_of_a_photo_is_refused_readably(
     visit.send(tmp_path / "notes.jpg", photos[0])
     visit.settled(2)
     assert "notes.jpg is not a picture" in visit.page.locator(".callout.bad").inner_text()
-    assert visit.page.locator(".photo .badge.good").count() == 1, "the next photo was not placed"
+    assert visit.page.locator(".photo .badge.good").count() == 1, "the next photo was not located"
 
 
 def test_fifty_photos_are_all_listed_though_the_service_is_busy(

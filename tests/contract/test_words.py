@@ -75,10 +75,10 @@ def bound(tree: ast.Module) -> Iterator[str]:
 
 
 def without_ordinary(name: str) -> str:
-    """A name without what has its ordinary meaning in it: a contact sheet is a photographer's."""
+    """A name without what has its ordinary meaning in it: contact sheet, data sheet."""
     if name.lstrip("_") in ALLOWED:
         return ""
-    return re.sub("contact_sheet", "", name, flags=re.IGNORECASE)
+    return re.sub("contact_sheet|data_sheet", "", name, flags=re.IGNORECASE)
 
 
 def found(names: Iterator[str], banned: set[str]) -> set[str]:
@@ -91,6 +91,12 @@ def python_files() -> list[Path]:
 
 def no_tests(names: Iterator[str]) -> Iterator[str]:
     return (name for name in names if not name.startswith("test_"))
+
+
+def typescript_names(text: str) -> Iterator[str]:
+    """What a TypeScript file declares, parameters and fields included."""
+    declared = r"\b(?:const|let|function|class|interface|type)\s+(\w+)|[(,{;]\s*(\w+)\??:\s"
+    yield from (name for names in re.findall(declared, text) for name in names if name)
 
 
 OTHERS = [path for path in python_files() if not path.is_relative_to(PACKAGE)]
@@ -116,6 +122,23 @@ def test_names_outside_the_package_are_the_field_s(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     wrong = found(no_tests(top_level(tree)), PRIVATE) | found(no_tests(bound(tree)), PARTICIPLES)
     assert not wrong, f"use the field's word, or one that says what it is, for {sorted(wrong)}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / "web" / "src").rglob("*.ts")),
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_names_of_the_web_page_are_the_field_s(path: Path) -> None:
+    wrong = found(typescript_names(path.read_text(encoding="utf-8")), PRIVATE)
+    assert not wrong, f"use the field's word, or one that says what it is, for {sorted(wrong)}"
+    assert not found(iter([path.stem]), VAGUE)
+
+
+def test_names_in_typescript_are_found() -> None:
+    text = "export function look(asked: string, { a, b }: Two): void {\n  const toldUs = 1;\n}"
+    assert set(typescript_names(text)) == {"look", "asked", "toldUs"}
+    assert found(typescript_names(text), PRIVATE) == {"asked", "toldUs"}
 
 
 def test_what_is_allowed_is_used() -> None:

@@ -139,12 +139,12 @@ def _traced(view: View, camera: Camera, u: float, v: float) -> np.ndarray:
     along = np.array([math.sin(toward), math.cos(toward), 0.0])
     across, up = np.cross(along, [0, 0, 1.0]), np.array([0, 0, 1.0])
     a, b, c = ray @ along, ray @ across, ray @ up
-    leaned = (
+    tilted = (
         along * (a * math.cos(tilt) - c * math.sin(tilt))
         + across * b
         + up * (c * math.cos(tilt) + a * math.sin(tilt))
     )
-    hit = leaned[:2] * view.altitude_m / -leaned[2]
+    hit = tilted[:2] * view.altitude_m / -tilted[2]
     return hit - view.altitude_m * math.tan(tilt) * along[:2]
 
 

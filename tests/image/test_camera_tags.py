@@ -15,7 +15,7 @@ from nadirfix.image.decode import decode
 from nadirfix.image.tags import PhotoTags, choose_camera, read_tags
 from nadirfix.image.undistort import undistorted
 from tests.image.test_undistort import upright
-from tests.lenses import Waves
+from tests.lenses import Plane
 from tests.photos import encoded, exif, jpeg, rational, xmp_attributes, xmp_elements
 
 TAG = ExifTags.Base
@@ -185,8 +185,8 @@ def test_dewarp_data_of_another_picture_size_is_not_used() -> None:
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_a_bent_photo_is_straightened_in_every_orientation(orientation: int) -> None:
     """Tags and pixels as stored, turned by their tag, are the straight picture as it was held."""
-    camera, waves = Camera(400, 300, 350.0, 350.0, lens=LENS.resized(0.1, 0.1)), Waves()
-    stored = waves.photo(camera)
+    camera, plane = Camera(400, 300, 350.0, 350.0, lens=LENS.resized(0.1, 0.1)), Plane()
+    stored = plane.photo(camera)
     size = {TAG.ExifImageWidth: 4000, TAG.ExifImageHeight: 3000}
     xmp = xmp_attributes({"DewarpData": DEWARP, "DewarpFlag": "0", "CalibratedFocalLength": "3500"})
     tags = exif({TAG.Orientation: orientation}, photo=size)
@@ -194,7 +194,7 @@ def test_a_bent_photo_is_straightened_in_every_orientation(orientation: int) -> 
     read = read_tags(photo)
     assert read.camera is not None
     pixels, straight = undistorted(decode(photo, max_pixels=10**6), read.camera)
-    wanted = waves.photo(replace(camera, lens=None))
+    wanted = plane.photo(replace(camera, lens=None))
     assert (straight.width_px, straight.height_px) == ((300, 400) if orientation >= 5 else (400, 300))
     off = np.abs(pixels.astype(int) - upright(wanted, orientation))
     assert off.mean() < 2

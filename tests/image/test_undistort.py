@@ -11,7 +11,7 @@ import pytest
 from nadirfix.camera import Camera, Lens
 from nadirfix.errors import InputError
 from nadirfix.image.undistort import straight_camera, undistorted
-from tests.lenses import Waves, bent
+from tests.lenses import Plane, bent
 
 SIZE = (400, 300)
 #: Of which two thirds are how well whole grey levels show a shift.
@@ -31,13 +31,13 @@ def camera_with(lens: Lens | None, focal_px: float = 350.0) -> Camera:
 
 @pytest.mark.parametrize("lens", LENSES.values(), ids=LENSES)
 def test_a_bent_photo_is_straight_to_a_fraction_of_a_pixel(lens: Lens) -> None:
-    camera, waves = camera_with(lens), Waves()
-    photo = waves.photo(camera)
+    camera, plane = camera_with(lens), Plane()
+    photo = plane.photo(camera)
     pixels, straight = undistorted(photo, camera)
     assert straight.lens is None
     assert pixels.shape == photo.shape
-    assert waves.off_px(pixels, straight) < FRACTION_PX
-    assert waves.off_px(photo, replace(camera, lens=None)) > 2  # it was bent indeed
+    assert plane.off_px(pixels, straight) < FRACTION_PX
+    assert plane.off_px(photo, replace(camera, lens=None)) > 2  # it was bent indeed
 
 
 @pytest.mark.parametrize("lens", LENSES.values(), ids=LENSES)
@@ -62,11 +62,11 @@ def test_a_straight_photo_is_left_alone() -> None:
 
 def test_a_lens_may_be_calibrated_with_another_focal_length() -> None:
     """The camera says how large the straight picture comes out, its lens where the pixels come from."""
-    waves = Waves()
+    plane = Plane()
     camera = camera_with(BARREL, focal_px=341.0)
-    pixels, straight = undistorted(waves.photo(camera), camera)
+    pixels, straight = undistorted(plane.photo(camera), camera)
     assert straight.fx_px == 341.0
-    assert waves.off_px(pixels, straight) < FRACTION_PX
+    assert plane.off_px(pixels, straight) < FRACTION_PX
 
 
 def test_a_very_wide_fisheye_is_straightened_to_120_degrees() -> None:
@@ -77,11 +77,11 @@ def test_a_very_wide_fisheye_is_straightened_to_120_degrees() -> None:
 
 @pytest.mark.parametrize("reduction", [2, 4])
 def test_a_reduced_photo_is_straightened_by_the_reduced_camera(reduction: int) -> None:
-    waves = Waves(shortest=0.2)
+    plane = Plane(shortest=0.2)
     camera = camera_with(BARREL).resized(SIZE[0] // reduction, SIZE[1] // reduction)
-    pixels, straight = undistorted(waves.photo(camera), camera)
+    pixels, straight = undistorted(plane.photo(camera), camera)
     assert straight.fx_px == pytest.approx(350 / reduction)
-    assert waves.off_px(pixels, straight, block_px=25) < FRACTION_PX
+    assert plane.off_px(pixels, straight, block_px=25) < FRACTION_PX
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -89,7 +89,7 @@ def test_a_reduced_photo_is_straightened_by_the_reduced_camera(reduction: int) -
 def test_a_lens_turns_with_its_picture(lens: Lens, orientation: int) -> None:
     """Turned pixels and turned camera are straightened to the turned straight picture."""
     camera = camera_with(lens)
-    stored = Waves().photo(camera)
+    stored = Plane().photo(camera)
     pixels, straight = undistorted(upright(stored, orientation), camera.oriented(orientation))
     wanted, straight_stored = undistorted(stored, camera)
     assert straight == straight_stored.oriented(orientation)
@@ -123,7 +123,7 @@ def test_a_lens_no_photo_can_have_is_refused(lens: Lens) -> None:
 
 def test_a_large_photo_is_straightened_in_strips_without_seams(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strips of 13 rows give the picture that one strip gives."""
-    camera, photo = camera_with(BARREL), Waves().photo(camera_with(BARREL))
+    camera, photo = camera_with(BARREL), Plane().photo(camera_with(BARREL))
     whole, _ = undistorted(photo, camera)
     monkeypatch.setattr("nadirfix.image.undistort._STRIP_PX", 13 * SIZE[0])
     pixels, _ = undistorted(photo, camera)

@@ -1,4 +1,4 @@
-"""A map hardly larger than one view: too small to try networks on, but not to place photos on."""
+"""A map hardly larger than one view: too small to try networks on, but not to locate photos on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from PIL import Image
 from rasterio.transform import from_origin
 
 from nadirfix.bundle import Bundle
-from nadirfix.cli import locating as placing
+from nadirfix.cli import locating
 from nadirfix.errors import MapError
 from nadirfix.offline import build_bundle
 from nadirfix.offline.int8 import altitude_examples
@@ -51,15 +51,15 @@ def test_many_photos_are_placed_on_it(
 ) -> None:
     """So many that the fastest library would be looked for first, on views that do not fit."""
     monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path / "cache"))
-    many = placing._MANY
+    many = locating._MANY
     assert many >= 50
-    monkeypatch.setattr(placing, "_MANY", 3)
+    monkeypatch.setattr(locating, "_MANY", 3)
     pixels = np.random.default_rng(4).integers(0, 256, (192, 256, 3), dtype=np.uint8)
     photos = [tmp_path / f"{i}.png" for i in range(3)]
     for photo in photos:
         Image.fromarray(pixels).save(photo)
-    arguments = placing.LocateArguments(photos=[str(photo) for photo in photos], bundle=small.path)
-    assert placing.locate_photos(arguments) == 0
+    arguments = locating.LocateArguments(photos=[str(photo) for photo in photos], bundle=small.path)
+    assert locating.locate_photos(arguments) == 0
     output = capsys.readouterr()
     assert [json.loads(line)["photo"] for line in output.out.splitlines()] == arguments.photos
     assert "not measured: no view from any altitude fits on the map" in " ".join(output.err.split())

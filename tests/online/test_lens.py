@@ -16,7 +16,7 @@ from nadirfix.camera import Camera, Lens
 from nadirfix.online import locate
 from nadirfix.online.photo import read_photo
 from nadirfix.options.locate import LocateOptions
-from tests.lenses import Waves, rays
+from tests.lenses import Plane, rays
 
 LENS = Lens(
     model="brown-conrady", fx_px=600, fy_px=600, radial=(-0.12, 0.02, 0.0), tangential=(0.002, -0.001),
@@ -37,10 +37,10 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def test_the_photo_is_straight_before_anything_sees_it(bundle: Bundle) -> None:
-    waves, small = Waves(), CAMERA.resized(512, 384)
-    read = read_photo(png(waves.photo(small)), CAMERA, bundle, LocateOptions())
+    plane, small = Plane(), CAMERA.resized(512, 384)
+    read = read_photo(png(plane.photo(small)), CAMERA, bundle, LocateOptions())
     assert read.camera == Camera(512, 384, 300.0, 300.0)
-    assert waves.off_px(read.pixels, read.camera) < 0.15
+    assert plane.off_px(read.pixels, read.camera) < 0.15
 
 
 def test_a_bent_photo_is_located_where_the_straight_one_is(bundle: Bundle, tiny_photos: Path) -> None:

@@ -50,7 +50,7 @@ def test_the_range_is_where_the_map_resolves_the_frame_up_to_the_bundle_s_own() 
 
 
 @pytest.mark.parametrize(
-    ("altitude_m", "code", "said"),
+    ("altitude_m", "code", "wording"),
     [
         (30.0, "below_range", "nothing below about 38 m"),
         (38.0, "changed_ground", "confirms none of 3"),
@@ -58,9 +58,9 @@ def test_the_range_is_where_the_map_resolves_the_frame_up_to_the_bundle_s_own() 
         (900.0, "above_range", "900 m is above the 700 m"),
     ],
 )
-def test_a_known_altitude_beyond_the_range_is_the_reason(altitude_m: float, code: str, said: str) -> None:
+def test_a_known_altitude_beyond_the_range_is_the_reason(altitude_m: float, code: str, wording: str) -> None:
     assert reason(Prior(altitude_m=altitude_m))[0] == code
-    assert said in reason(Prior(altitude_m=altitude_m))[1]
+    assert wording in reason(Prior(altitude_m=altitude_m))[1]
     tagged = evidence()
     tagged = replace(tagged, photo=replace(tagged.photo, tagged=(KnownAltitude(altitude_m, 30.0, "tag"),)))
     assert reason(known=tagged)[0] == code
@@ -77,13 +77,13 @@ def test_an_estimate_at_an_end_of_the_range_is_the_reason() -> None:
 def test_an_assumed_camera_is_the_reason() -> None:
     assumed = evidence()
     assumed = replace(assumed, photo=replace(assumed.photo, camera_assumed=True))
-    code, said = reason(known=assumed)
-    assert code == "camera_unknown" and CAMERA.spec in said
+    code, wording = reason(known=assumed)
+    assert code == "camera_unknown" and CAMERA.spec in wording
 
 
 def test_a_place_off_the_map_is_the_reason() -> None:
-    code, said = reason(Prior(near=Point.from_lonlat(14.5, 48.25), near_sigma_m=30.0), off_map=True)
-    assert code == "off_map" and "14.50000, 48.25000 ± 30 m" in said
+    code, wording = reason(Prior(near=Point.from_lonlat(14.5, 48.25), near_sigma_m=30.0), off_map=True)
+    assert code == "off_map" and "14.50000, 48.25000 ± 30 m" in wording
 
 
 def test_other_reasons_stay_what_they_are() -> None:

@@ -138,7 +138,7 @@ def test_how_alike_a_way_is_is_remembered(tmp_path: Path, monkeypatch: pytest.Mo
     assert remembered_similarity(NetworkFiles(tmp_path / "a.onnx"), backend) == 1.0, "without a name"
 
 
-def test_slack_grows_with_what_the_descriptor_is_off_by(
+def test_similarity_tolerance_grows_with_what_the_descriptor_is_off_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cosine of c is a descriptor that is off by the root of 2 − 2c."""

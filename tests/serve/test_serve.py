@@ -46,7 +46,7 @@ BOMB_LIMITS = replace(ServeOptions(), max_pixels=4_000_000, photo_bytes=2_000_00
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What this machine has measured is left aside: few photos and many may be placed in different ways."""
+    """What this machine has measured is left out: few photos and many may run on different backends."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NADIRFIX_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield

@@ -107,7 +107,7 @@ def test_matches_are_mutual_and_similar_enough() -> None:
 
 
 def test_matching_is_that_of_the_whole_table() -> None:
-    """More rows than one block holds, against every likeness at once."""
+    """More rows than one block holds, against every cosine similarity at once."""
     rng = np.random.default_rng(1)
     a, b = (
         Features(np.zeros((n, 2), np.float32), rng.normal(size=(n, 8)).astype("f4")) for n in (2500, 1700)

@@ -38,9 +38,9 @@ export function createApi(askToken: AskToken): Api {
   let referenceUrl = "/v1/references/{row}.jpg";
   return {
     bundle: async () => {
-      const told = (await (await get("/v1/bundle")).json()) as BundleLine;
-      referenceUrl = told.references?.url ?? referenceUrl;
-      return bundleOf(told);
+      const line = (await (await get("/v1/bundle")).json()) as BundleLine;
+      referenceUrl = line.references?.url ?? referenceUrl;
+      return bundleOf(line);
     },
     locate: async (photo, settings, onWait) => {
       const request = { method: "POST", body: form(photo, settings) };
@@ -71,8 +71,8 @@ async function patient(attempt: () => Promise<Response>, onWait: () => void): Pr
 
 /** How long to wait, spread a little so that several pages do not come back at once. */
 function waitS(response: Response): number {
-  const asked = Number(response.headers.get("Retry-After"));
-  const wait = Number.isFinite(asked) && asked > 0 ? Math.min(asked, LONGEST_WAIT_S) : 1;
+  const seconds = Number(response.headers.get("Retry-After"));
+  const wait = Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, LONGEST_WAIT_S) : 1;
   return wait * (1 + 0.2 * Math.random());
 }
 
@@ -143,20 +143,20 @@ interface BundleLine {
   references?: { count: number; url: string };
 }
 
-function bundleOf(told: BundleLine): Bundle {
-  const footprint = told.canonical?.footprint_m;
+function bundleOf(line: BundleLine): Bundle {
+  const footprint = line.canonical?.footprint_m;
   return {
-    name: told.name ?? "map",
-    bounds: told.bounds_lonlat ?? null,
-    outline: told.outline_lonlat ?? null,
+    name: line.name ?? "map",
+    bounds: line.bounds_lonlat ?? null,
+    outline: line.outline_lonlat ?? null,
     tiles: {
-      url: address(told.tiles?.url ?? "/v1/tiles/{z}/{x}/{y}.jpg"),
-      minZoom: told.tiles?.min_zoom ?? 0,
-      maxZoom: told.tiles?.max_zoom ?? 22,
-      sizePx: told.tiles?.size_px ?? 256,
+      url: address(line.tiles?.url ?? "/v1/tiles/{z}/{x}/{y}.jpg"),
+      minZoom: line.tiles?.min_zoom ?? 0,
+      maxZoom: line.tiles?.max_zoom ?? 22,
+      sizePx: line.tiles?.size_px ?? 256,
     },
     canonical: footprint ? { widthM: footprint[0], heightM: footprint[1] } : null,
-    camera: told.camera ?? null,
-    references: told.references?.count ?? null,
+    camera: line.camera ?? null,
+    references: line.references?.count ?? null,
   };
 }

@@ -26,7 +26,7 @@ const AT_ONCE = 3; // one is looked at on each of two cores while the next one t
 const NOT_PHOTOS = /\.(?:csv|txt|json|geojson|kml|xml|md|toml|ini|log|db|zip|pdf|srt|mp4|mov|lrf)$|(?:^|\/)\./i;
 
 export function createPhotos(store: Store, api: Api, say: Say): Photos {
-  const [looking, sending] = [createQueue(1), createQueue(AT_ONCE)];
+  const [reading, sending] = [createQueue(1), createQueue(AT_ONCE)];
   const send = (item: Item): void => sending.add(() => locate(store, api, say, item.id));
   return {
     take: async (files) => {
@@ -37,7 +37,7 @@ export function createPhotos(store: Store, api: Api, say: Say): Photos {
         files.filter(({ path }) => !NOT_PHOTOS.test(path)),
       );
       for (const item of items) {
-        look(store, looking, item);
+        readPicture(store, reading, item);
         send(item);
       }
       if (items.length === 0 && lists.length === 0) say("There are no photos among these files.", "bad");
@@ -68,7 +68,7 @@ function newItems(store: Store, files: Dropped[]): Item[] {
 }
 
 /** Tags and a small picture; neither is needed for the answer, so neither can stop it. */
-function look(store: Store, queue: Queue, { id, file }: Item): void {
+function readPicture(store: Store, queue: Queue, { id, file }: Item): void {
   queue.add(async () => {
     if (!store.get().items.some((item) => item.id === id)) return; // cleared meanwhile
     const tags = readTags(await file.slice(0, HEAD_BYTES).arrayBuffer());
@@ -90,9 +90,9 @@ async function locate(store: Store, api: Api, say: Say, id: number): Promise<voi
 }
 
 /** The answer under the page's own name for the photo; a refusal is an answer too. */
-async function answered(item: Item, asked: Promise<Answer>): Promise<Answer> {
+async function answered(item: Item, sent: Promise<Answer>): Promise<Answer> {
   try {
-    return { ...(await asked), photo: item.path };
+    return { ...(await sent), photo: item.path };
   } catch (error) {
     return { photo: item.path, status: "error", error: problem(error) };
   }

@@ -54,22 +54,22 @@ const A_LITTLE_MS = 40;
 export function createStore(): Store {
   let state = EMPTY;
   let timer = 0;
-  let told = true;
+  let upToDate = true;
   const listeners: ((state: State) => void)[] = [];
   const tell = (): void => {
     clearTimeout(timer);
     timer = 0;
-    told = true;
+    upToDate = true;
     for (const listener of listeners) listener(state);
   };
   const set = (change: Partial<State>): void => {
     state = { ...state, ...change };
-    if (told) queueMicrotask(tell);
-    told = false;
+    if (upToDate) queueMicrotask(tell);
+    upToDate = false;
   };
   const update = (id: number, change: Partial<Item>): void => {
     state = { ...state, items: state.items.map((item) => (item.id === id ? { ...item, ...change } : item)) };
-    if (told) timer ||= window.setTimeout(tell, A_LITTLE_MS);
+    if (upToDate) timer ||= window.setTimeout(tell, A_LITTLE_MS);
   };
   return { get: () => state, set, update, subscribe: (listener) => void listeners.push(listener) };
 }

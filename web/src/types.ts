@@ -18,7 +18,7 @@ export interface AltitudeClasses {
   probability: number[];
 }
 
-/** Another place the map was asked about. */
+/** Another place that was verified against the map. */
 export interface Hypothesis {
   lon: number | null;
   lat: number | null;

@@ -1,6 +1,6 @@
 """The usual way to call ``locate``, read without the library that reads command lines (ADR 32).
 
-That library takes a tenth of a second to load, as long as placing a photo. Whatever is not plainly written
+That library takes a tenth of a second to load, as long as locating a photo. Whatever is not plainly written
 (help, a typing error, ``--name=value``) is left to it, so that there is one place that explains.
 """
 

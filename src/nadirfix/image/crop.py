@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 Pair = tuple[float, float]
 
 #: Windows this much wider than the frame, relative to it, are rounding and not a photo from too low.
-_SLACK = 1e-9
+_TOLERANCE = 1e-9
 #: A scaled photo is at most so many crops wide and high; from higher up it loses its edges, to save memory.
 _MOST_CROPS = 12
 
@@ -154,8 +154,8 @@ def scaled_photo(
     """
     _check_camera(pixels, photo)
     window, _ = crop_window_px(photo, gsd_m, canonical)
-    columns = int(min(photo.width_px / window[0], _MOST_CROPS) * width_px + _SLACK)
-    rows = int(min(photo.height_px / window[1], _MOST_CROPS) * height_px + _SLACK)
+    columns = int(min(photo.width_px / window[0], _MOST_CROPS) * width_px + _TOLERANCE)
+    rows = int(min(photo.height_px / window[1], _MOST_CROPS) * height_px + _TOLERANCE)
     step = window[0] / width_px, window[1] / height_px
     whole = columns * step[0], rows * step[1]
     return ScaledPhoto(resample(pixels, whole, width_px=columns, height_px=rows), step, (width_px, height_px))
@@ -176,7 +176,7 @@ def crop_window_px(photo: Camera, gsd_m: float, canonical: Canonical) -> tuple[t
     fits = min(photo.width_px / width, photo.height_px / height)
     if fits < 1:
         width, height = width * fits, height * fits
-    return (_snapped(width, photo.width_px), _snapped(height, photo.height_px)), fits < 1 - _SLACK
+    return (_snapped(width, photo.width_px), _snapped(height, photo.height_px)), fits < 1 - _TOLERANCE
 
 
 def resample(pixels: Pixels, window_px: tuple[float, float], *, width_px: int, height_px: int) -> Picture:
@@ -214,7 +214,7 @@ def _aspect_window_px(photo: Camera, nominal: Camera) -> tuple[float, float]:
 
 def _snapped(window_px: float, frame_px: int) -> float:
     """The window, or the frame itself where they differ by rounding only."""
-    return float(frame_px) if abs(window_px - frame_px) <= _SLACK * frame_px else window_px
+    return float(frame_px) if abs(window_px - frame_px) <= _TOLERANCE * frame_px else window_px
 
 
 def _edges(frame_px: int, window_px: float, count: int) -> Floats:

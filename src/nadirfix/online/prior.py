@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["agreeing_stages", "contradictions", "given_prior", "rows_in_question", "with_deviations"]
 
 #: Hypotheses may be turned so far from the view they lead to, and a little farther.
-_TURN_SLACK_DEG = 20.0
+_TURN_TOLERANCE_DEG = 20.0
 #: An altitude that is this much off, relatively, is worth a warning however exactly it was given.
 _FAR_OFF = 0.1
 
@@ -94,7 +94,7 @@ def _agrees(view: View, known: Prior, camera: Camera, options: PriorOptions) -> 
     if known.heading_deg is None:
         return True
     off_deg = abs(wrap_deg(view.heading_deg - known.heading_deg))
-    return off_deg <= options.reach * (known.heading_sigma_deg or 0.0) + _TURN_SLACK_DEG
+    return off_deg <= options.reach * (known.heading_sigma_deg or 0.0) + _TURN_TOLERANCE_DEG
 
 
 def contradictions(found: Placement, known: Prior, options: PriorOptions) -> tuple[str, ...]:

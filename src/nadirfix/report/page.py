@@ -85,16 +85,16 @@ def _headline(content: Content) -> str:
 def _sentence(metrics: Mapping[str, Any]) -> str:
     count, near = metrics["queries"], metrics["s_loc"]["100"]
     right = round(count * near / 100)
-    placed = f"Of {count} photos, {right} were placed within 100 m of where they were taken"
+    located = f"Of {count} photos, {right} were located within 100 m of where they were taken"
     unanswered = count - metrics["answered"]
     rest = f"{metrics['wrong_fix']} answers were farther off"
-    return f"{placed}; {rest}" + (f", and {unanswered} got no answer." if unanswered else ".")
+    return f"{located}; {rest}" + (f", and {unanswered} got no answer." if unanswered else ".")
 
 
 def _tiles(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
     total = metrics["timings_ms"].get("total", {}).get("median")
     return [
-        (percent(metrics["s_loc"]["100"]), "placed within 100 m"),
+        (percent(metrics["s_loc"]["100"]), "located within 100 m"),
         (percent(metrics["recall"]["r1"]), "nearest reference is right (R@1)"),
         (metres(metrics["error_m"]["median_all"]), "median position error, all photos"),
         (metres(metrics["altitude"]["e_avg_m"]), "mean altitude error"),

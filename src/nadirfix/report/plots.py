@@ -42,7 +42,7 @@ _SHORTEST_M = 1.0
 
 
 def error_curve(columns: Mapping[str, Sequence[QueryRecord]]) -> str:
-    """How many photos were placed within how many metres, for each way of answering."""
+    """How many photos were located within how many metres, for each way of answering."""
     lines = [
         ("verified", "verified answer", error_m, _INK, "-"),
         ("estimated", "weighted answer", error_m, _MAIN, "-"),
@@ -62,7 +62,7 @@ def error_curve(columns: Mapping[str, Sequence[QueryRecord]]) -> str:
         axes.grid(True, which="major")
         axes.legend(loc="lower left", fontsize=9, ncols=2, bbox_to_anchor=(-0.02, 1.0))
 
-    return _svg(draw, "Share of photos placed within a distance, on a logarithmic scale of metres")
+    return _svg(draw, "Share of photos located within a distance, on a logarithmic scale of metres")
 
 
 def _curve(axes: Any, errors: Sequence[float], label: str, colour: str, dash: str) -> None:
@@ -72,7 +72,7 @@ def _curve(axes: Any, errors: Sequence[float], label: str, colour: str, dash: st
 
 
 def accuracy_by_altitude(bands: Sequence[Mapping[str, Any]]) -> str:
-    """The share of photos placed well, for every band of true altitude."""
+    """The share of photos located well, for every band of true altitude."""
     known = [band for band in bands if band["from_m"] is not None]
     names = [f"{band['from_m']:.0f}–{band['to_m']:.0f}" for band in known]
     lines = [("100", "within 100 m", _MAIN), ("50", "within 50 m", _THIRD), ("25", "within 25 m", _SECOND)]
@@ -90,7 +90,7 @@ def accuracy_by_altitude(bands: Sequence[Mapping[str, Any]]) -> str:
         axes.tick_params(axis="x", labelsize=9)
         axes.legend(loc="lower left", fontsize=9, ncols=3, bbox_to_anchor=(-0.02, 1.0))
 
-    return _svg(draw, "Share of photos placed within 100, 50 and 25 metres by band of true altitude")
+    return _svg(draw, "Share of photos located within 100, 50 and 25 metres by band of true altitude")
 
 
 def altitude_confusion(records: Sequence[QueryRecord], edges_m: Sequence[float]) -> str:
@@ -159,7 +159,7 @@ def risk_curve(steps: Sequence[Mapping[str, float]]) -> str:
 
 
 def stage_times(timings_ms: Mapping[str, Mapping[str, float]]) -> str:
-    """How long each stage of placing a photo takes."""
+    """How long each stage of locating a photo takes."""
     stages = [name for name in timings_ms if name != "total"][::-1]
 
     def draw(axes: Any) -> None:

@@ -14,16 +14,16 @@ export interface Marks {
 
 /** Marks of the photo that is looked at; pointing at a candidate tells its rank. */
 export function createMarks(map: Map, onPoint: (rank: number) => void): Marks {
-  let shown: Marker[] = [];
+  let visible: Marker[] = [];
   let candidates: HTMLElement[] = [];
   return {
     show: (item) => {
-      for (const marker of shown) marker.remove();
+      for (const marker of visible) marker.remove();
       const found = item?.answer && item.answer.status !== "error" ? item.answer.candidates : [];
       candidates = found.map((candidate) => candidateMark(candidate, onPoint));
-      shown = found.map((c, i) => placed(map, candidates[i]!, [c.lon, c.lat])).toReversed();
+      visible = found.map((c, i) => placed(map, candidates[i]!, [c.lon, c.lat])).toReversed();
       const at = placeOf(item?.answer ?? null);
-      if (at && item) shown.push(placed(map, fixMark(item, at), at));
+      if (at && item) visible.push(placed(map, fixMark(item, at), at));
     },
     light: (rank) => candidates.forEach((mark, i) => mark.classList.toggle("lit", i + 1 === rank)),
   };

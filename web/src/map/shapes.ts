@@ -79,14 +79,14 @@ export function truthOf({ items }: State): Feature[] {
   });
 }
 
-/** Other places the map was asked about. */
+/** Other places that were verified against the map. */
 export function hypothesesOf(item: Item | null): Feature[] {
   return otherPlaces(item).map((at) => dot(at));
 }
 
 function otherPlaces(item: Item | null): LonLat[] {
-  const asked = item?.answer && item.answer.status !== "error" ? (item.answer.hypotheses ?? []) : [];
-  return asked.flatMap(({ lon, lat }): LonLat[] => (lon === null || lat === null ? [] : [[lon, lat]]));
+  const hypotheses = item?.answer && item.answer.status !== "error" ? (item.answer.hypotheses ?? []) : [];
+  return hypotheses.flatMap(({ lon, lat }): LonLat[] => (lon === null || lat === null ? [] : [[lon, lat]]));
 }
 
 /** The ground a reference shows. */

@@ -20,7 +20,7 @@ import {
 
 export function showOnMap(scene: Scene, store: Store): void {
   const marks = createMarks(scene.map, (rank) => store.set({ candidateRank: rank }));
-  const look = onChange((item: Item | null) => present(scene, marks.show, store, item));
+  const select = onChange((item: Item | null) => present(scene, marks.show, store, item));
   const light = onChange((candidate: Candidate | null) => {
     scene.show("candidate", candidateOf(candidate, store.get().bundle));
     marks.light(candidate?.rank ?? null);
@@ -28,7 +28,7 @@ export function showOnMap(scene: Scene, store: Store): void {
   const all = onChange(() => showAll(scene, store.get()));
   const show = (state: State): void => {
     const item = selected(state);
-    look([item?.id, item?.answer], item);
+    select([item?.id, item?.answer], item);
     light([item?.answer, state.candidateRank], candidateAt(item, state.candidateRank));
     all([state.items, state.selectedId], undefined);
     scene.fade(state.opacity);

@@ -171,11 +171,11 @@ function kmlPoint(at: LonLat): string {
 
 function data(fields: Properties): string {
   const known = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
-  const cells = known.map(([name, value]) => `<Data name="${name}">${tag("value", shown(value))}</Data>`);
+  const cells = known.map(([name, value]) => `<Data name="${name}">${tag("value", asText(value))}</Data>`);
   return `<ExtendedData>${cells.join("")}</ExtendedData>`;
 }
 
-function shown(value: unknown): string {
+function asText(value: unknown): string {
   return Array.isArray(value) ? value.join("; ") : String(value);
 }
 

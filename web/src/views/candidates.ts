@@ -79,13 +79,13 @@ function compareView(item: Item, answer: Placed, bundle: Bundle, api: Api): Comp
   const [crop, reference] = [h("div", { class: "picture" }), h("div", { class: "picture" })];
   const caption = h("figcaption", { class: "quiet" });
   void showCrop(crop, item, answer, bundle);
-  let shown = 0;
+  let currentRank = 0;
   const show = async (candidate: Candidate): Promise<void> => {
-    if (shown === candidate.rank) return;
-    shown = candidate.rank;
+    if (currentRank === candidate.rank) return;
+    currentRank = candidate.rank;
     caption.textContent = `Left the photo, cut to the ground a reference shows; right reference ${candidate.reference}, rank ${candidate.rank}.`;
     const url = await referenceUrl(api, candidate.reference);
-    if (shown === candidate.rank)
+    if (currentRank === candidate.rank)
       reference.replaceChildren(url ? referenceImage(url, candidate) : note("The reference could not be fetched."));
   };
   const element = h("figure", { class: "compare" }, h("div", { class: "pair" }, crop, reference), caption);

@@ -46,16 +46,16 @@ function rebuild(
   else if (item && !answer) root.replaceChildren(title(item));
   if (!item || !answer || answer.status === "error") return null;
   const point = (rank: number): void => store.set({ candidateRank: rank });
-  const shown =
+  const compared =
     state.bundle && answer.candidates.length ? candidatesView(item, answer, state.bundle, api, point) : null;
   root.replaceChildren(
     title(item),
     ...body(item, answer),
-    shown?.element ?? "",
+    compared?.element ?? "",
     hypothesesView(answer) ?? "",
     ending(answer),
   );
-  return shown;
+  return compared;
 }
 
 function title(item: Item): HTMLElement {

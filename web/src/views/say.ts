@@ -3,7 +3,7 @@
 import { byId, h } from "../dom";
 import type { Say } from "../photos";
 
-const SHOWN_MS = 12_000;
+const MESSAGE_MS = 12_000;
 
 export function createSay(): Say {
   const [live, notice] = [byId("live"), byId("notice")];
@@ -14,6 +14,6 @@ export function createSay(): Say {
     clearTimeout(timer);
     notice.replaceChildren(message, h("button", { type: "button", class: "small", click: hide }, "Close"));
     notice.hidden = false;
-    timer = window.setTimeout(hide, SHOWN_MS);
+    timer = window.setTimeout(hide, MESSAGE_MS);
   };
 }

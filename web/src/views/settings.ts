@@ -14,16 +14,16 @@ export function mountSettings(store: Store, photos: Photos): void {
   const altitude = field("altitude", "Altitude above ground, if you know it", "m: 300 or 300+-20", isAltitude, (text) =>
     store.set({ altitude: text }),
   );
-  const said = h("p", { id: "exif", class: "said" });
+  const fromTags = h("p", { id: "exif", class: "from-tags" });
   const again = h(
     "button",
     { type: "button", click: () => photos.again(store.get().items) },
     "Locate all again with this",
   );
-  byId("settings").append(h("summary", {}, "Camera and altitude"), ...camera.elements, said, altitude, again);
+  byId("settings").append(h("summary", {}, "Camera and altitude"), ...camera.elements, fromTags, altitude, again);
   store.subscribe((state) => {
     camera.offer(state.bundle?.camera ?? null);
-    said.textContent = tagsInWords(selected(state));
+    fromTags.textContent = tagsInWords(selected(state));
     again.hidden = !state.items.some((item) => item.stage === "done");
     showSummary(state);
   });

@@ -19,21 +19,21 @@ export function timingsChart(timings: Record<string, number>): HTMLElement {
     return svg(
       "rect",
       { x: x - width, y: 0, width: Math.max(0, width - 1), height: 12, class: `part${i % 6}` },
-      svg("title", {}, `${name} ${shown(ms)}`),
+      svg("title", {}, `${name} ${inMs(ms)}`),
     );
   });
   const bar = svg("svg", { viewBox: `0 0 ${WIDTH} 12`, class: "timings", "aria-hidden": "true" }, ...parts);
   const names = Object.entries(stages).map(([name, ms], i) =>
-    h("li", {}, h("span", { class: `chip part${i % 6}` }), `${name} ${shown(ms)}`),
+    h("li", {}, h("span", { class: `chip part${i % 6}` }), `${name} ${inMs(ms)}`),
   );
   return h(
     "div",
     {},
     bar,
-    h("ul", { class: "legend" }, h("li", {}, h("strong", {}, `total ${shown(total)}`)), ...names),
+    h("ul", { class: "legend" }, h("li", {}, h("strong", {}, `total ${inMs(total)}`)), ...names),
   );
 }
 
-function shown(ms: number): string {
+function inMs(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 }

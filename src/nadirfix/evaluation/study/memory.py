@@ -1,4 +1,4 @@
-"""How much memory placing photos takes, even in a process that trained networks before."""
+"""How much memory locating photos takes, even in a process that trained networks before."""
 
 from __future__ import annotations
 

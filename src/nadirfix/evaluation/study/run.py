@@ -116,7 +116,7 @@ def _check_not_all_ours(known: Mapping[str, Answers]) -> None:
     if errors and all(error and error["code"] == "internal.error" for error in errors):
         raise NadirfixError(
             "internal.error",
-            "not one photo could be placed, and not through any fault of theirs",
+            "not one photo could be located, and not through any fault of theirs",
             seen=str((errors[0] or {}).get("message")),
             do="report it; --resume locates these photos again",
         )
