@@ -1,9 +1,10 @@
-"""The walks in docs/architecture.md name modules that exist, each once, and few of them."""
+"""The walks in docs/architecture.md name modules that exist, each once and few, as the code reaches them."""
 
 import re
 
 import pytest
 from sources import PACKAGE, ROOT, modules
+from test_imports import imported_modules
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 WALKS = re.findall(r"^## (A \w+ through `\w+`)\n(.*?)(?=^## )", PAGE, re.MULTILINE | re.DOTALL)
@@ -36,6 +37,18 @@ def test_every_module_on_the_walk_is_there(title: str) -> None:
     named = [name for name in re.findall(r"`([a-z_0-9.]+)`", dict(WALKS)[title]) if "." in name]
     missing = {name for name in [*named, *steps(dict(WALKS)[title])] if not exists(name)}
     assert not missing
+
+
+@pytest.mark.parametrize("title", [title for title, _ in WALKS])
+def test_every_step_is_reached_from_what_was_named_before(title: str) -> None:
+    """A module is imported by one that stands before it on the page, or beside it in its own line."""
+    before: set[str] = set()
+    for line in re.split(r"^\d+\. ", dict(WALKS)[title].strip(), flags=re.MULTILINE)[1:]:
+        named = [f"nadirfix.{name}" for name in re.findall(r"`([a-z_0-9.]+)`", line) if exists(name)]
+        before |= set(named[1:])
+        reached = {target for name in before for target in imported_modules(name)}
+        assert not before or named[0] in reached, f"{named[0]} is imported by none of {sorted(before)}"
+        before.add(named[0])
 
 
 def test_every_file_named_is_there() -> None:
