@@ -58,11 +58,9 @@ only the likeliest three of the map's cells of 100 m are searched. *Best class*,
 is the middle of the likeliest class, or the mean of all by probability. *95 % radius*: should hold 95 of 100
 true positions."""
 
-END = """## Not measured
+END = """## Where the figures come from
 
-{missing} The whole chain on the desert and the campus.
-
-## Where the figures come from
+Not measured: the whole chain on the desert and the campus. {missing}
 
 {sources}"""
 

@@ -6,8 +6,7 @@ from bench.page.flights import FLIGHTS, RENDERED
 
 PLACES = ("mine", "town")
 COMMANDS = {
-    "verify_mine": "--bundle mine.nadir --manifest … --name mine",
-    "verify_town": "--bundle town.nadir --manifest … --name town",
+    **{f"verify_{place}": "--bundle PLACE.nadir --manifest … --name PLACE" for place in PLACES},
     "verify_town_displaced": "--map town_clear.tif --manifest …",
     "verify_mine_foreign": "--bundle mine.nadir --manifest town … --foreign",
     "refuse_world": "",

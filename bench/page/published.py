@@ -22,8 +22,9 @@ def runs(place: str) -> list[Result]:
 def published() -> str:
     return f"""## The method as published, trained on the map
 
-Spectrum and MixVPR for the altitude, QAMC over cells of 100 m, ResNet-50 to stage 3, one central crop, three
-cells, weighted coordinate; 400 fixed views each, of another date than the map; mean ± deviation over three
+Spectrum and MixVPR for the altitude, a quality-adaptive margin classifier (QAMC) over cells of 100 m,
+ResNet-50 to stage 3, one central crop, three cells,
+weighted coordinate; 400 fixed views each, of another date than the map; mean ± deviation over three
 seeds. {_settings()}
 
 {_targets()}
@@ -45,7 +46,7 @@ def _settings() -> str:
     steps = " and ".join(f"{runs(place)[0]['place']['steps']} ({place})" for place in PLACES)
     return f"""Networks go on from ones that learned on *other* places or on worlds alone; places for {steps}
 steps of {runs("mine")[0]["settings"]["batch"]} pictures. Altitude settings were chosen on other views of the
-*other half* of the place: {"; ".join(texts)}. What lost is in
+*other half* of the place: {"; ".join(texts)}. What lost:
 [ADR 38](adr/0038-rows-in-steps-settings-from-the-other-place.md)."""
 
 

@@ -66,14 +66,15 @@ def how_fast() -> str:
     verified_ms = gpu["verified_fix"]["median_ms"]["verified fix"]
     cold = start["default"]
     rows: list[list[object]] = [
-        ["a verified answer, against a single crop of the same photo",
+        ["an answer confirmed by the map, against a guess from the photo's middle alone",
          f"{cost['p50']:.1f} times; the slowest tenth {cost['p90']:.1f}"],
         ["the first photo of a process, against imports and a later photo",
          f"{cold['cold_over_bare_and_warm']:.2f} times, {cold['peak_resident_mb']} MB"],
-        [f"memory to build a bundle of {build['references']} references", f"{build['peak_resident_mb']} MB"],
-        ["the published networks, against the straightforward way of running them",
+        [f"memory to build a bundle of {build['references']} rendered views",
+         f"{build['peak_resident_mb']} MB"],
+        ["the published method (recipe `paper`), against the straightforward way of running it",
          f"{b5['times_faster_in_all']['all']:.1f} times as fast"],
-        [f"a verified answer on one {gpu['device']}, median", f"{verified_ms:.0f} ms"],
+        [f"an answer confirmed by the map on one {gpu['device']}, median", f"{verified_ms:.0f} ms"],
     ]  # fmt: skip
     names = ("verify_mine", "cold_start", "build_mine", "end_to_end_b5", "gpu_verified")
     return f"{table(['ratios on two CPU cores; milliseconds on a GPU', ''], rows)}\n\n{_sources(*names)}"
