@@ -1,13 +1,21 @@
 """What is tracked is true everywhere: no machine's paths, a changelog entry, one home for defaults."""
 
 import ast
+import dataclasses
 import re
+import typing
 from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
 
 import pytest
 from sources import ROOT, modules, room, tracked_files
 
 import nadirfix
+from nadirfix.options.recipe import Recipe
+
+#: Recipes are set in files, and what was measured or tuned together stays in one object.
+NOT_SET_IN_CODE = {"CalibrationOptions", "PriorOptions", "SweepOptions"}
 
 FOLDERS = ["work", "home", "root", "Users", "mnt", "tmp", "opt"]
 MACHINE_PATH = re.compile(rf"(?<![\w.~>*)}}-])/(?:{'|'.join(FOLDERS)})/\w|\b[A-Z]:\\\w")
@@ -51,6 +59,37 @@ def is_own_number(default: ast.expr) -> bool:
 def test_commands_have_no_defaults_of_their_own(name: str) -> None:
     own = [(f, ast.unparse(d)) for f, d in defaults(modules()[name]) if is_own_number(d)]
     assert not own, f"{name}: take these from options.py: {own}"
+
+
+def options_classes() -> Iterator[type]:
+    for name in modules():
+        if room(name) == "options" or name == "nadirfix.serve.options":
+            kinds = (one for one in vars(import_module(name)).values() if isinstance(one, type))
+            yield from (one for one in kinds if dataclasses.is_dataclass(one) and one.__module__ == name)
+
+
+def parts_of(kind: type) -> set[type]:
+    """A class of options with those it is made of."""
+    hints = [*typing.get_type_hints(kind).values()]
+    inner = {one for hint in hints for one in (hint, *typing.get_args(hint)) if dataclasses.is_dataclass(one)}
+    return {kind}.union(*(parts_of(typing.cast(type, one)) for one in inner))
+
+
+def given_names() -> set[str]:
+    """Every keyword of a call and every key of a table, anywhere."""
+    files = [path for path in tracked_files() if path.suffix == ".py"]
+    nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    keys: list[Any] = [key for node in nodes if isinstance(node, ast.Dict) for key in node.keys]
+    words = {key.value for key in keys if isinstance(key, ast.Constant)}
+    return words | {str(k.arg) for node in nodes if isinstance(node, ast.Call) for k in node.keywords}
+
+
+def test_what_nobody_sets_is_a_constant_and_no_option() -> None:
+    checked = {one for one in options_classes() if one.__name__ not in NOT_SET_IN_CODE} - parts_of(Recipe)
+    fields = [(kind.__name__, f.name) for kind in checked for f in dataclasses.fields(kind)]
+    assert len(fields) > 60
+    given = given_names()
+    assert not [f"{kind}.{name}" for kind, name in fields if name not in given]
 
 
 def test_where_new_things_go_is_there() -> None:

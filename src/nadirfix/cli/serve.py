@@ -11,7 +11,7 @@ import typer
 
 from nadirfix.cli.common import Quiet, print_note
 from nadirfix.errors import ServiceError
-from nadirfix.serve.options import ServeOptions
+from nadirfix.serve.options import EXPECTED_PHOTOS, ServeOptions
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -88,7 +88,7 @@ def _open_bundle(path: Path, options: ServeOptions, *, quiet: bool) -> Bundle:
 
     if options.measure:
         ensure_benchmarked(path, quiet=quiet)
-    return Bundle.load(path, threads=options.threads, photos=options.expected_photos)
+    return Bundle.load(path, threads=options.threads, photos=EXPECTED_PHOTOS)
 
 
 def _token(file: Path | None) -> str | None:

@@ -12,7 +12,7 @@ from starlette.datastructures import MutableHeaders
 
 from nadirfix.errors import ServiceError
 from nadirfix.serve.errors import LOG, error_response, internal_error, one_line
-from nadirfix.serve.options import RETRY_SOON_S
+from nadirfix.serve.options import HEADER_BYTES, RETRY_SOON_S
 from nadirfix.serve.queue.work_queue import Busy, ClientGone
 from nadirfix.serve.uploads.drain import BodyDrain
 
@@ -104,8 +104,8 @@ class RequestMiddleware:
             raise Busy("too many requests at once", seen=detail, retry_after_s=RETRY_SOON_S)
         head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
         head_bytes += len(scope.get("raw_path") or b"") + len(scope["query_string"])
-        if head_bytes > self._options.header_bytes:
-            do = f"send at most {self._options.header_bytes} bytes of address and headers"
+        if head_bytes > HEADER_BYTES:
+            do = f"send at most {HEADER_BYTES} bytes of address and headers"
             raise ServiceError(
                 "service.headers",
                 "the address and the headers are too long",

@@ -9,13 +9,18 @@ from nadirfix.errors import InputError, ServiceError
 from nadirfix.parallel import cores
 
 __all__ = [
+    "BODY_MIN_BYTES_S",
+    "DRAIN_S",
+    "EXPECTED_PHOTOS",
     "FOREVER",
     "FORM_FIELDS",
     "FORM_HEADERS",
     "FORM_HEADER_BYTES",
     "FORM_SPARE_BYTES",
+    "HEADER_BYTES",
     "LONGEST_NAME",
     "LONGEST_TEXT",
+    "MAX_RETRY_QUEUES",
     "OVERSIZE_FACTOR",
     "PICTURE_QUALITY",
     "REFERENCE_WIDTH_PX",
@@ -41,6 +46,14 @@ LONGEST_NAME = 200
 FOREVER = "max-age=31536000, immutable"
 #: Retry-After where no queue can estimate it: after something short, after something long.
 RETRY_SOON_S, RETRY_S = 1, 5
+#: Retry-After is at most so many full queues.
+MAX_RETRY_QUEUES = 4
+#: The fastest backend is chosen for so many photos: loading it does not count then.
+EXPECTED_PHOTOS = 100_000
+#: Bytes a second that a body must bring beyond its grace, and bytes of an address with its headers.
+BODY_MIN_BYTES_S, HEADER_BYTES = 16_384.0, 16_384
+#: A refused client may go on sending for so long before it reads the answer.
+DRAIN_S = 10.0
 #: Width and height of a tile.
 TILE_PX = 256
 
@@ -74,8 +87,7 @@ class QueueOptions:
     prior_weight: float = 8.0  # the prior weighs as much as so many jobs
     latest_weight: float = 0.02  # weight of the latest job in the running mean
     deviations: float = 3.5  # of the wait, that must still be within the bound; 0: count jobs only
-    max_retry_queues: int = 4  # Retry-After is at most so many full queues
-    max_retry_s: float = 60.0  # nor more than this
+    max_retry_s: float = 60.0  # Retry-After is at most this, nor more than MAX_RETRY_QUEUES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +103,6 @@ class ServeOptions:
         None  # located at the same time; None: one per core, as far as the queue is long enough
     )
     measure: bool = True  # at the start, find the fastest library, where that is not known
-    expected_photos: int = (
-        100_000  # the fastest backend is chosen for so many: loading it does not count then
-    )
     photo_s: float = 60.0  # from when a photo is accepted until its answer
     photo_bytes: int = 64 * _MIB
     max_pixels: int = 64_000_000
@@ -101,11 +110,8 @@ class ServeOptions:
     batch_photos: int = 1000
     upload_bytes: int = 256 * _MIB  # photos of all clients in memory together
     body_grace_s: float = 10.0  # a body may be waited for so long, and longer the more of it has arrived
-    body_min_bytes_s: float = 16_384.0
-    drain_s: float = 10.0  # a refused client may go on sending for so long before it reads the answer
     send_s: float = 30.0  # for a client that does not read its answer
     header_s: float = 10.0  # from the first byte of a request to the last of its headers
-    header_bytes: int = 16_384
     idle_s: float = 75.0  # a connection between two requests; longer than any Retry-After
     queueing: QueueOptions = field(default_factory=QueueOptions)
     requests: int | None = None  # in progress at the same time; None: twice the queue, or more

@@ -15,7 +15,7 @@ import uvicorn
 
 from nadirfix.errors import ServiceError
 from nadirfix.serve.access.connection import LimitedConnection
-from nadirfix.serve.options import ServeOptions
+from nadirfix.serve.options import HEADER_BYTES, ServeOptions
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -78,7 +78,7 @@ def make_server(app: FastAPI, options: ServeOptions) -> uvicorn.Server:
         access_log=False,  # ours has no query strings in it
         server_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=options.header_bytes,
+        h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_keep_alive=math.ceil(options.idle_s),
         timeout_graceful_shutdown=math.ceil(options.stop_s),
     )

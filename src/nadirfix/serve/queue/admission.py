@@ -13,7 +13,7 @@ from itertools import count
 from typing import Protocol
 
 from nadirfix.errors import ServiceError
-from nadirfix.serve.options import QueueOptions
+from nadirfix.serve.options import MAX_RETRY_QUEUES, QueueOptions
 from nadirfix.serve.queue.service_time import ServiceTimeEstimate, ServiceTimes
 
 __all__ = ["AdmissionControl", "Busy", "Reservation", "WorkerPool"]
@@ -138,7 +138,7 @@ class AdmissionControl:
         if pending < self.limit:
             return
         now_s = self._clock()
-        latest_s = now_s + self._options.max_retry_queues * self._capacity * interval_s
+        latest_s = now_s + MAX_RETRY_QUEUES * self._capacity * interval_s
         self._next_retry_s = min(max(self._next_retry_s, now_s) + interval_s, latest_s)
         wait_s = max(1, math.ceil(min(self._next_retry_s - now_s, self._options.max_retry_s)))
         raise Busy("the queue is full", seen=f"{pending} {self._noun}s in it", retry_after_s=wait_s)

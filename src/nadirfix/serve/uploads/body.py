@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from nadirfix.errors import ServiceError
-from nadirfix.serve.options import RETRY_SOON_S, ServeOptions
+from nadirfix.serve.options import BODY_MIN_BYTES_S, RETRY_SOON_S, ServeOptions
 from nadirfix.serve.queue.work_queue import Busy, ClientGone
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Body:
     async def _next(self) -> Message:
         clock = asyncio.get_running_loop()
         started_s = clock.time()
-        allowed_s = self._options.body_grace_s + self._received_bytes / self._options.body_min_bytes_s
+        allowed_s = self._options.body_grace_s + self._received_bytes / BODY_MIN_BYTES_S
         with suppress(TimeoutError):
             # A quick start does not earn a long silence: its bytes would be held for as long as it lasts.
             async with asyncio.timeout(min(self._options.body_grace_s, allowed_s - self._waited_s)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
 
-from nadirfix.serve.options import ServeOptions
+from nadirfix.serve.options import DRAIN_S, ServeOptions
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope
@@ -46,6 +46,6 @@ class BodyDrain:
         """Read and drop, within bounds."""
         left_bytes = self._options.photo_bytes
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._options.drain_s):
+            async with asyncio.timeout(DRAIN_S):
                 while self._has_more and left_bytes > 0:
                     left_bytes -= len((await self.receive()).get("body", b""))
