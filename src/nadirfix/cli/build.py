@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
-from nadirfix.cli.common import Overwrite, Quiet, print_note, print_result
+from nadirfix.cli.common import Overwrite, Quiet, print_result
 from nadirfix.cli.info import summary
 from nadirfix.cli.progress import progress_bar
 from nadirfix.options.recipe import RECIPES, Recipe, load_recipe
@@ -18,10 +18,6 @@ from nadirfix.options.recipe import RECIPES, Recipe, load_recipe
 __all__ = ["Device", "build"]
 
 _DEFAULT = Recipe()
-_UNVERIFIED = (
-    "fixes of this bundle will not be verified: the matcher's packages are not installed; "
-    "install them with pip install 'nadirfix[train,verify]' and build again"
-)
 
 
 class Device(StrEnum):
@@ -66,8 +62,6 @@ def build(
             overwrite=overwrite,
             progress=progress,
         )
-    if bundle.matcher_name is None and bundle.recipe.matcher != "none":
-        print_note(_UNVERIFIED, quiet=quiet)
     print_result(summary(bundle))
 
 
