@@ -33,7 +33,7 @@ def test_sift_is_a_choice_and_needs_no_part(tmp_path: Path) -> None:
         later.keypoint_detector(FeatureOptions())
 
 
-def test_without_the_extra_a_build_works_and_says_that_fixes_are_not_verified(
+def test_a_matcher_that_is_not_installed_is_refused_before_anything_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nadirfix.offline.matcher.missing_xfeat_packages", lambda: ["kornia"])
@@ -42,8 +42,19 @@ def test_without_the_extra_a_build_works_and_says_that_fixes_are_not_verified(
     ground, out = write_ground(tmp_path / "map.tif"), tmp_path / "a.nadir"
     command = ["build", str(ground), "--out", str(out), "--recipe", str(recipe)]
     built = CliRunner().invoke(app, command)
+    assert built.exit_code == 5, built.output
+    assert "kornia" in built.stderr and "nadirfix[train,verify]" in built.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["map.tif", "recipe.toml"]
+
+
+def test_a_recipe_without_a_matcher_is_built_and_says_what_its_answers_are(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(RECIPE_TOML, encoding="utf-8")
+    ground, out = write_ground(tmp_path / "map.tif"), tmp_path / "a.nadir"
+    command = ["build", str(ground), "--out", str(out), "--recipe", str(recipe)]
+    built = CliRunner().invoke(app, command)
     assert built.exit_code == 0, built.output
-    assert "will not be verified" in built.stderr
+    assert "unverified" in built.stderr
     bundle = Bundle.load(out)
     assert bundle.matcher_name is None
     assert Plan.of(bundle).answered_by != "verification"

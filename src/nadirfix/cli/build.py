@@ -18,10 +18,7 @@ from nadirfix.options.recipe import RECIPES, Recipe, load_recipe
 __all__ = ["Device", "build"]
 
 _DEFAULT = Recipe()
-_UNVERIFIED = (
-    "fixes of this bundle will not be verified: the matcher's packages are not installed; "
-    "install them with pip install 'nadirfix[train,verify]' and build again"
-)
+_UNVERIFIED = "answers of this bundle will be unverified: its recipe has no matcher"
 
 
 class Device(StrEnum):
@@ -66,7 +63,7 @@ def build(
             overwrite=overwrite,
             progress=progress,
         )
-    if bundle.matcher_name is None and bundle.recipe.matcher != "none":
+    if bundle.matcher_name is None:
         print_note(_UNVERIFIED, quiet=quiet)
     print_result(summary(bundle))
 

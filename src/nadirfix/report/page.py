@@ -88,7 +88,8 @@ def _sentence(metrics: Mapping[str, Any]) -> str:
     placed = f"Of {count} photos, {right} were placed within 100 m of where they were taken"
     unanswered = count - metrics["answered"]
     rest = f"{metrics['wrong_fix']} answers were farther off"
-    return f"{placed}; {rest}" + (f", and {unanswered} got no answer." if unanswered else ".")
+    apart = f", {metrics['unverified']} answers were not verified" if metrics["unverified"] else ""
+    return f"{placed}; {rest}{apart}" + (f", and {unanswered} got no answer." if unanswered else ".")
 
 
 def _tiles(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
