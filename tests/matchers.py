@@ -1,4 +1,4 @@
-"""The matcher as a bundle carries it, made once per test run; skipped where its packages are not there."""
+"""Matchers as a bundle carries them; XFeat is made once per test run, and skipped without its packages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from nadirfix.options.verify import FeatureOptions
 from nadirfix.runtime import load_network
+from nadirfix.runtime.packaged import shipped_matcher
 from nadirfix.train.xfeat import export_xfeat, missing_xfeat_packages
 from nadirfix.verify.features import Detector, detector_of
 
@@ -28,20 +29,30 @@ def xfeat_file(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fixture
     return path
 
 
-@pytest.fixture(scope="session", params=["sift", "xfeat"])
+@pytest.fixture(scope="session")
+def matcher_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The network file of the matcher that ships."""
+    path = tmp_path_factory.mktemp("matcher") / "matcher.onnx"
+    path.write_bytes(shipped_matcher().content)
+    return path
+
+
+@pytest.fixture(scope="session", params=["sift", "standard", "xfeat"])
 def detector(request: pytest.FixtureRequest) -> Detector:
     """Each kind of detector in turn."""
-    network = load_network(request.getfixturevalue("xfeat_file")) if request.param == "xfeat" else None
+    files = {"standard": "matcher_file", "xfeat": "xfeat_file"}
+    file = files.get(request.param)
+    network = load_network(request.getfixturevalue(file)) if file else None
     return detector_of(request.param, network, FeatureOptions())
 
 
 @pytest.fixture(scope="session")
 def sift() -> Detector:
-    """The detector every machine has."""
+    """The detector that is no network."""
     return detector_of("sift", None, FeatureOptions())
 
 
 @pytest.fixture(scope="session")
-def xfeat(xfeat_file: Path) -> Detector:
-    """The detector of the verify extra."""
-    return detector_of("xfeat", load_network(xfeat_file), FeatureOptions())
+def standard(matcher_file: Path) -> Detector:
+    """The detector that ships."""
+    return detector_of("standard", load_network(matcher_file), FeatureOptions())

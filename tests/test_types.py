@@ -121,7 +121,9 @@ def test_altitude_needs_one_probability_per_class() -> None:
 
 
 def test_fix_as_json_has_every_field_and_no_nan() -> None:
-    fix = Fix(photo="a.jpg", status="unverified", position=HERE, candidates=candidates(0.1), weights=np.array([1.0]))
+    fix = Fix(
+        photo="a.jpg", status="unverified", position=HERE, candidates=candidates(0.1), weights=np.array([1.0])
+    )
     line = json.loads(json.dumps(fix.to_dict(), allow_nan=False))
     assert (line["easting_m"], line["northing_m"], line["epsg"]) == (HERE.east_m, HERE.north_m, 32633)
     assert line["lon"] == pytest.approx(15, abs=1e-6)

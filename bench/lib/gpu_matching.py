@@ -19,7 +19,7 @@ from nadirfix.geo.views import Views
 from nadirfix.options.verify import VerifyOptions
 from nadirfix.train.data.device_renderer import DeviceRenderer
 from nadirfix.types import View
-from nadirfix.verify.features import XFEAT_THRESHOLD, Features
+from nadirfix.verify.features import KEYPOINT_THRESHOLD, Features
 from nadirfix.verify.registration import (
     FIRST_WIDTH_PX,
     MAP_SAMPLING,
@@ -147,12 +147,12 @@ def matched(photo: Keypoints, ground: Keypoints) -> Tensor:
 
 
 def keypoints(network: torch.nn.Module, grey: Tensor, options: Any) -> Keypoints:
-    """Keypoints and descriptors as ``XFeatDetector`` finds them, found and left on the GPU."""
+    """Keypoints and descriptors as ``NetworkDetector`` finds them, found and left on the GPU."""
     rows, columns = grey.shape[-2:]
     padded = functional.pad(grey, (0, -columns % _STEP_PX, 0, -rows % _STEP_PX), mode="replicate")
     output = network(padded).float()
     chance = functional.pixel_shuffle(output[:, _DESCRIPTOR:-1], _CELL)
-    peak = (chance >= functional.max_pool2d(chance, 5, 1, 2)) & (chance > XFEAT_THRESHOLD)
+    peak = (chance >= functional.max_pool2d(chance, 5, 1, 2)) & (chance > KEYPOINT_THRESHOLD)
     inside = torch.zeros_like(peak)
     inside[..., _MARGIN_PX : rows - _MARGIN_PX, _MARGIN_PX : columns - _MARGIN_PX] = True
     height, width = chance.shape[-2:]

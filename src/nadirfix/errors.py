@@ -60,7 +60,6 @@ HTTP_STATUS: dict[str, int] = {
     "weights.missing": 503,
     "weights.mismatch": 500,
     "weights.no_torch": 503,
-    "weights.no_matcher": 503,
     "training.diverged": 500,
     "training.empty_class": 422,
     "training.checkpoint": 409,

@@ -33,10 +33,6 @@ def sure_bundle(shared: Path, tiny_world: Path) -> Path:
     """The small world's bundle as ``nadirfix build --recipe tiny`` makes it: with the matcher."""
     from nadirfix.offline import build_bundle
     from nadirfix.options.recipe import RECIPES
-    from nadirfix.train.xfeat import missing_xfeat_packages
-
-    if missing := missing_xfeat_packages():
-        pytest.skip(f"the verify extra is not installed: {', '.join(missing)}")
 
     def build(out: Path) -> None:
         build_bundle(tiny_world / "old.tif", out, recipe=RECIPES["tiny"], train=False, device="cpu")

@@ -78,7 +78,9 @@ def test_every_kind_of_answer_has_a_picture(
     answer = {
         "refused": replace(found, **none, hypotheses=(found,)),
         "nowhere": replace(found, **none, candidates=None, heading_deg=None),
-        "unverified": replace(found, status="unverified", verified=None, confidence=None, radius95_m=None, inliers=None),
+        "unverified": replace(
+            found, status="unverified", verified=None, confidence=None, radius95_m=None, inliers=None
+        ),
     }[status]
     target = tmp_path / "deep" / "photo.png"
     target.parent.mkdir()

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nadirfix.options.recipe import NETWORK_MATCHERS
 from nadirfix.options.verify import FeatureOptions
 from nadirfix.runtime import load_network
-from nadirfix.verify.features import Detector, Features, XFeatDetector, detector_of, grey_of
+from nadirfix.verify.features import Detector, Features, NetworkDetector, detector_of, grey_of
 from nadirfix.verify.matching import mutual_matches
 from tests.places import photo_from, place, view_of
 
@@ -60,9 +61,9 @@ def test_a_moved_image_has_its_keypoints_moved(detector: Detector, image: np.nda
     assert np.mean(np.abs(moved - 16.0).max(axis=1) < 1.0) > 0.8
 
 
-def test_only_the_strongest_keypoints_are_kept(xfeat_file: Path, image: np.ndarray) -> None:
-    few = XFeatDetector(load_network(xfeat_file), FeatureOptions(keypoints=50))(image)
-    many = XFeatDetector(load_network(xfeat_file), FeatureOptions(keypoints=500))(image)
+def test_only_the_strongest_keypoints_are_kept(matcher_file: Path, image: np.ndarray) -> None:
+    few = NetworkDetector(load_network(matcher_file), FeatureOptions(keypoints=50))(image)
+    many = NetworkDetector(load_network(matcher_file), FeatureOptions(keypoints=500))(image)
     assert len(few) == 50
     assert np.array_equal(few.keypoints_px, many.keypoints_px[:50])
 
@@ -81,7 +82,7 @@ def test_keypoints_and_descriptors_are_those_of_the_original(xfeat_file: Path, i
     theirs = {
         tuple(xy): descriptors for xy, descriptors in zip(at, original_features["descriptors"], strict=True)
     }
-    ours = XFeatDetector(load_network(xfeat_file), FeatureOptions(keypoints=1000))(image)
+    ours = NetworkDetector(load_network(xfeat_file), FeatureOptions(keypoints=1000))(image)
     whole = np.floor(ours.keypoints_px).astype(int)
     rows = [i for i, (x, y) in enumerate(whole.tolist()) if (x, y) in theirs]
     assert len(rows) > 0.9 * len(theirs)
@@ -117,6 +118,7 @@ def test_matching_is_that_of_the_whole_table() -> None:
     assert mutual_matches(a, b, min_similarity=-100.0)[0].tolist() == mutual
 
 
-def test_a_detector_without_its_network_is_refused() -> None:
+@pytest.mark.parametrize("name", NETWORK_MATCHERS)
+def test_a_detector_without_its_network_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="network"):
-        detector_of("xfeat", None, FeatureOptions())
+        detector_of(name, None, FeatureOptions())

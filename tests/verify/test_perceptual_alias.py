@@ -51,8 +51,10 @@ def test_what_cannot_be_told_apart_is_refused(world: World, ground: str, detecto
     assert result.reason
 
 
-def test_crowns_that_are_still_the_same_may_be_found_and_then_rightly(world: World, xfeat: Detector) -> None:
-    result, true = verified(world, "forest, same crowns", xfeat)
+def test_crowns_that_are_still_the_same_may_be_found_and_then_rightly(
+    world: World, standard: Detector
+) -> None:
+    result, true = verified(world, "forest, same crowns", standard)
     assert result.distinct, "some crowns look the same under another sun"
     assert result.distinct[0].view.center.distance_m(true.center) < 5.0
 

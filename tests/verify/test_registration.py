@@ -52,9 +52,9 @@ def test_a_displaced_hypothesis_leads_to_the_true_view(
     assert found.altitude_m == pytest.approx(true.altitude_m, rel=0.003)
 
 
-def test_a_photo_of_another_date_is_placed_within_two_metres(xfeat: Detector) -> None:
+def test_a_photo_of_another_date_is_placed_within_two_metres(standard: Detector) -> None:
     true = view_of(place(), altitude_m=180.0, heading_deg=250.0)
-    result = verified(photo_from(place("new"), true), xfeat, displaced(true))
+    result = verified(photo_from(place("new"), true), standard, displaced(true))
     assert result.confirmed is not None
     assert result.confirmed.view.center.distance_m(true.center) < 2.0
 

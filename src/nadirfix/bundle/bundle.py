@@ -24,7 +24,7 @@ from nadirfix.bundle.references import References, read_references
 from nadirfix.camera import Camera
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.image.crop import Canonical
-from nadirfix.options.recipe import Recipe
+from nadirfix.options.recipe import NETWORK_MATCHERS, Recipe
 from nadirfix.options.verify import FeatureOptions
 from nadirfix.parallel import run_in_background
 from nadirfix.retrieval.cell_index import CellIndex, index_names
@@ -274,9 +274,9 @@ class Bundle:
     @cached_property
     def matcher_network(self) -> Network | None:
         """What finds and describes keypoints; None where the matcher is no network, or there is none."""
-        if self.matcher_name not in (None, "xfeat", "sift"):
+        if self.matcher_name not in (None, "sift", *NETWORK_MATCHERS):
             raise parts.unknown(self.path, f"a matcher called {self.matcher_name!r}")
-        if self.matcher_name != "xfeat":
+        if self.matcher_name not in NETWORK_MATCHERS:
             return None
         expected_runs = self.photos and self.photos * _MATCHED_IMAGES
         files = self.network_files(parts.MATCHER)

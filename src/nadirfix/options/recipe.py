@@ -17,6 +17,7 @@ from nadirfix.options.toml import changed, read_table
 from nadirfix.options.training import AugmentOptions, ContrastOptions, TrainOptions
 
 __all__ = [
+    "NETWORK_MATCHERS",
     "RECIPES",
     "SHIPPED_ALTITUDE",
     "SHIPPED_PLACE",
@@ -36,6 +37,9 @@ __all__ = [
 #: How a photo from above the canonical altitude is resampled to its scale: by means of its own pixels, or, as
 #: published, as if the whole of it were enlarged by a cubic first (ADR 42).
 Enlarge = Literal["mean", "cubic"]
+
+#: Matchers that are networks: the one that ships (ADR 48), and XFeat itself, which an extra brings.
+NETWORK_MATCHERS = ("standard", "xfeat")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +211,7 @@ class Recipe:
     place_network: NetworkOptions = _STANDARD_PLACE
     altitude_training: TrainOptions = field(default_factory=TrainOptions)
     place_training: TrainOptions = field(default_factory=TrainOptions)
-    matcher: Literal["xfeat", "sift", "none"] = "xfeat"  # what fixes are verified with
+    matcher: Literal["standard", "xfeat", "sift", "none"] = "standard"  # what fixes are verified with
     enlarge: Enlarge = "mean"  # how the middle of a photo is brought to the references' scale
 
 

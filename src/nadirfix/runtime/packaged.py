@@ -17,9 +17,10 @@ from typing import Any
 from nadirfix.errors import WeightsError
 from nadirfix.options.recipe import NetworkOptions
 
-__all__ = ["ShippedNetwork", "shipped_network"]
+__all__ = ["ShippedNetwork", "shipped_matcher", "shipped_network"]
 
 _PACKAGE = "nadirfix.weights"
+_MATCHER = "standard-matcher"
 #: ONNX Runtime's own numbering; our error has the reason.
 _FATAL_ONLY = 4
 
@@ -41,11 +42,21 @@ def shipped_network(options: NetworkOptions) -> ShippedNetwork | None:
     if resource is None or not resource.is_file():
         return None
     content = resource.read_bytes()
-    network, card = _header(content, options.start)
+    network, card = _header(content, options.start, "network", "about")
     # A setting younger than the file was at its default when there was no choice.
     made_with = {**dataclasses.asdict(NetworkOptions()), **network}
     if made_with | {"start": ""} != dataclasses.asdict(options) | {"start": ""}:
         return None
+    return ShippedNetwork(content, card)
+
+
+def shipped_matcher() -> ShippedNetwork:
+    """The keypoint network of the package, made by ``bench/training/ship_matcher.py``."""
+    resource = files(_PACKAGE) / f"{_MATCHER}.onnx"
+    if not resource.is_file():
+        raise _no_network(_MATCHER, "not in this installation")
+    content = resource.read_bytes()
+    (card,) = _header(content, _MATCHER, "about")
     return ShippedNetwork(content, card)
 
 
@@ -55,8 +66,8 @@ def _resource(start: str) -> Traversable | None:
     return files(_PACKAGE) / f"{start}.onnx" if start and "/" not in start else None
 
 
-def _header(content: bytes, start: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings a file was made with, and its entry in a manifest."""
+def _header(content: bytes, start: str, *names: str) -> list[dict[str, Any]]:
+    """What a file's header says: the settings it was made with, its entry in a manifest."""
     import onnxruntime
 
     settings = onnxruntime.SessionOptions()
@@ -67,7 +78,7 @@ def _header(content: bytes, start: str) -> tuple[dict[str, Any], dict[str, Any]]
         raise _no_network(start, f"{len(content)} bytes that are no ONNX network") from error
     metadata = session.get_modelmeta().custom_metadata_map
     try:
-        return dict(json.loads(metadata["network"])), dict(json.loads(metadata["about"]))
+        return [dict(json.loads(metadata[name])) for name in names]
     except (KeyError, TypeError, ValueError) as error:
         raise _no_network(start, "its header does not say which settings it was made with") from error
 

@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.arrays import unit
+from nadirfix.options.recipe import NETWORK_MATCHERS
 from nadirfix.options.verify import FeatureOptions
 from nadirfix.runtime.network import Network
 
 __all__ = [
+    "KEYPOINT_THRESHOLD",
     "SIDE_STEP_PX",
-    "XFEAT_THRESHOLD",
     "Detector",
     "Features",
+    "NetworkDetector",
     "SiftDetector",
-    "XFeatDetector",
     "detector_of",
     "grey_of",
 ]
@@ -27,12 +28,12 @@ __all__ = [
 Singles = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
-#: XFeat's network halves an image five times: its sides must be multiples of this.
+#: A matcher's network halves an image five times: its sides must be multiples of this.
 SIDE_STEP_PX = 32
-#: What the network's output holds, one after the other: descriptors, keypoint heatmap, reliability.
+#: What its output holds, one after the other: descriptors, keypoint heatmap, reliability.
 _DESCRIPTOR, _CELL = 64, 8
 #: Score below which there is no keypoint; and the contrast below which SIFT has none.
-XFEAT_THRESHOLD, _SIFT_CONTRAST = 0.05, 0.02
+KEYPOINT_THRESHOLD, _SIFT_CONTRAST = 0.05, 0.02
 #: Keypoints nearer to the frame, or to where the map ends, describe the edge and not the ground.
 _MARGIN_PX = 4
 _MEAN = np.full((1, 3), 1 / 3, np.float32)
@@ -57,12 +58,12 @@ class Detector(Protocol):
 
 
 def detector_of(name: str, network: Network | None, options: FeatureOptions) -> Detector:
-    """The detector of this name; XFeat comes with its network."""
+    """The detector of this name; those that are networks come with theirs."""
     if name == "sift":
         return SiftDetector(options)
-    if name != "xfeat" or network is None:
+    if name not in NETWORK_MATCHERS or network is None:
         raise ValueError(f"no detector {name!r}, or no network for it")
-    return XFeatDetector(network, options)
+    return NetworkDetector(network, options)
 
 
 def grey_of(pixels: NDArray[np.uint8] | Singles) -> Singles:
@@ -70,8 +71,8 @@ def grey_of(pixels: NDArray[np.uint8] | Singles) -> Singles:
     return np.asarray(cv2.transform(np.asarray(pixels, np.float32), _MEAN), np.float32)
 
 
-class XFeatDetector:
-    """Keypoints and descriptors from a small network (XFeat, ADR 12); it runs without torch."""
+class NetworkDetector:
+    """Keypoints and descriptors from a small network: ours (ADR 48) or XFeat (ADR 12); needs no torch."""
 
     def __init__(self, network: Network, options: FeatureOptions) -> None:
         self._network, self._options = network, options
@@ -81,7 +82,7 @@ class XFeatDetector:
         padded = _padded(_filled(grey, valid))
         output = self._network.run(padded[None, None])[0]
         heatmap = _heatmap(output[_DESCRIPTOR : _DESCRIPTOR + _CELL**2])
-        rows, cols = np.nonzero(_peaks(heatmap, XFEAT_THRESHOLD) & _usable(heatmap, grey, valid))
+        rows, cols = np.nonzero(_peaks(heatmap, KEYPOINT_THRESHOLD) & _usable(heatmap, grey, valid))
         if rows.size == 0:
             return _no_features(_DESCRIPTOR)
         x, y = _map_position(cols, heatmap.shape[1]), _map_position(rows, heatmap.shape[0])

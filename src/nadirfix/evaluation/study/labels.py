@@ -207,5 +207,5 @@ def _no_matcher(bundle: Bundle) -> BundleError:
         "bundle.no_matcher",
         "the bundle carries no matcher to verify photos against its map with",
         seen=f"{bundle.path}: no matcher",
-        do="build it with pip install 'nadirfix[train,verify]', or with matcher = \"sift\" in the recipe",
+        do='build it with another recipe: "standard", or matcher = "standard" in one of your own',
     )
