@@ -37,7 +37,8 @@ def fix(**changes: Any) -> Fix:
     settings: dict[str, Any] = {
         "photo": "flight/a.jpg", "status": "fix", "position": HERE, "altitude_m": 1000 / 3, "gsd_m": 1 / 3,
         "heading_deg": 30.0, "footprint_m": (200.0, 150.0), "candidates": candidates(),
-        "verified": True, "weights": np.array([0.7, 0.3]), "warnings": ("windy", "dark"), "timings_ms": {"total": 12.5},
+        "verified": True, "weights": np.array([0.7, 0.3]), "warnings": ("windy", "dark"),
+        "timings_ms": {"total": 12.5},
     }  # fmt: skip
     return Fix(**(settings | changes))
 

@@ -75,6 +75,7 @@ def test_every_kind_of_answer_has_a_picture(
 ) -> None:
     found = fix_at(TRUE)
     none = {"status": "no_fix", "position": None, "verified": False, "reason": "the map confirms none"}
+    unsure = {"status": "unverified", "verified": None, "confidence": None, "radius95_m": None, "inliers": None}
     answer = {
         "refused": replace(found, **none, hypotheses=(found,)),
         "nowhere": replace(found, **none, candidates=None, heading_deg=None),
