@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nadirfix.evaluation.metrics import QueryRecord
-from nadirfix.types import Candidates, Fix, Point
+from nadirfix.types import Candidates, Fix, Point, status_of
 
 EPSG = 32633
 TRUTH = Point(500_000.0, 5_400_000.0, EPSG)
@@ -34,6 +34,7 @@ def record(
     answer_deg: float | None = 0.0,
     photo: str = "photo.jpg",
     total_ms: float = 40.0,
+    verified: bool | None = True,
 ) -> QueryRecord:
     """A photo whose answer lies at this offset from the truth; no offset means no fix."""
     near = candidates(candidates_m, truth=truth)
@@ -44,7 +45,8 @@ def record(
         fix = Fix(status="no_fix", position=None, reason="made up", timings_ms=times, **shared)
     else:
         place = truth.moved(*offset_m)
-        fix = Fix(status="fix", position=place, heading_deg=answer_deg, timings_ms=times, **shared)
+        shared |= {"status": status_of(place, verified), "verified": verified}
+        fix = Fix(position=place, heading_deg=answer_deg, timings_ms=times, **shared)
     return QueryRecord(photo=photo, truth=truth, altitude_m=altitude_m, heading_deg=heading_deg, fix=fix)
 
 

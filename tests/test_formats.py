@@ -37,7 +37,8 @@ def fix(**changes: Any) -> Fix:
     settings: dict[str, Any] = {
         "photo": "flight/a.jpg", "status": "fix", "position": HERE, "altitude_m": 1000 / 3, "gsd_m": 1 / 3,
         "heading_deg": 30.0, "footprint_m": (200.0, 150.0), "candidates": candidates(),
-        "weights": np.array([0.7, 0.3]), "warnings": ("windy", "dark"), "timings_ms": {"total": 12.5},
+        "verified": True, "weights": np.array([0.7, 0.3]), "warnings": ("windy", "dark"),
+        "timings_ms": {"total": 12.5},
     }  # fmt: skip
     return Fix(**(settings | changes))
 
@@ -175,3 +176,12 @@ def test_no_answers_are_still_a_document() -> None:
     assert geojson([]) == {"type": "FeatureCollection", "features": []}
     assert csv_text([]).count("\n") == 1
     assert ElementTree.fromstring(kml_text([])).find("k:Document", KML) is not None
+
+
+def test_a_position_that_is_not_verified_is_no_fix_in_any_format() -> None:
+    unsure = fix(status="unverified", verified=None).to_dict()
+    roles = [feature["properties"]["role"] for feature in geojson([unsure])["features"]]
+    assert roles[:2] == ["unverified", "footprint"] and "fix" not in roles
+    assert next(csv.DictReader(io.StringIO(csv_text([unsure]))))["status"] == "unverified"
+    assert "flight/a.jpg (unverified)" in kml_text([unsure])
+    assert "unverified" not in kml_text([fix().to_dict()])

@@ -121,7 +121,9 @@ def test_altitude_needs_one_probability_per_class() -> None:
 
 
 def test_fix_as_json_has_every_field_and_no_nan() -> None:
-    fix = Fix(photo="a.jpg", status="fix", position=HERE, candidates=candidates(0.1), weights=np.array([1.0]))
+    fix = Fix(
+        photo="a.jpg", status="unverified", position=HERE, candidates=candidates(0.1), weights=np.array([1.0])
+    )
     line = json.loads(json.dumps(fix.to_dict(), allow_nan=False))
     assert (line["easting_m"], line["northing_m"], line["epsg"]) == (HERE.east_m, HERE.north_m, 32633)
     assert line["lon"] == pytest.approx(15, abs=1e-6)
@@ -137,14 +139,24 @@ def test_fix_as_json_has_every_field_and_no_nan() -> None:
 
 def test_altitude_classes_are_there_where_the_altitude_was_estimated() -> None:
     height = AltitudeEstimate(125.0, np.array([0.25, 0.75]), np.array([75.0, 125.0]))
-    line = Fix(photo="a.jpg", status="fix", position=HERE, altitude=height).to_dict()
+    line = Fix(photo="a.jpg", status="unverified", position=HERE, altitude=height).to_dict()
     assert line["altitude_classes"] == {"altitude_m": [75.0, 125.0], "probability": [0.25, 0.75]}
-    assert Fix(photo="a.jpg", status="fix", position=HERE).to_dict()["altitude_classes"] is None
+    assert Fix(photo="a.jpg", status="unverified", position=HERE).to_dict()["altitude_classes"] is None
 
 
 @pytest.mark.parametrize(
-    ("status", "position", "reason"), [("fix", None, None), ("no_fix", HERE, "why"), ("no_fix", None, None)]
+    ("status", "position", "verified", "reason"),
+    [
+        ("fix", None, None, None),
+        ("fix", None, True, None),
+        ("fix", HERE, None, None),
+        ("fix", HERE, False, None),
+        ("unverified", HERE, True, None),
+        ("unverified", None, None, "why"),
+        ("no_fix", HERE, None, "why"),
+        ("no_fix", None, None, None),
+    ],
 )
-def test_fix_that_contradicts_itself(status, position, reason) -> None:
+def test_fix_that_contradicts_itself(status, position, verified, reason) -> None:
     with pytest.raises(ValueError, match="fix"):
-        Fix(photo="a.jpg", status=status, position=position, reason=reason)
+        Fix(photo="a.jpg", status=status, position=position, verified=verified, reason=reason)

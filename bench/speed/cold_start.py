@@ -2,7 +2,7 @@
 
 python -m bench.speed.cold_start [--bundle B --photo FILE] [--wide] [--times 7]
 
-Beside it a bare import of numpy, OpenCV, ONNX Runtime and FAISS, plus one warm photo. Both as a single-crop
+Beside it a bare import of numpy, OpenCV and ONNX Runtime, plus one warm photo. Both as a single-crop
 answer (``--no-wce --no-vote --no-verify``, the published stages) and as ``locate`` answers by default. With
 ``--wide`` the bundle's references are first multiplied to 20 km² (2025 cells, 56 700 references, made
 descriptors). Without a bundle the tiny recipe's is made, of a small world.
@@ -28,13 +28,13 @@ from bench.speed.serve_load import prepare
 from nadirfix.bundle import Bundle, References
 from nadirfix.bundle import layout as parts
 from nadirfix.geo.grid import ClassOrder
-from nadirfix.offline.describe import mean_directions, save_array
+from nadirfix.offline.describe import mean_directions, save_array, write_cell_index
 from nadirfix.offline.manifest import list_parts, write_manifest
 from nadirfix.offline.references import write_references
 from nadirfix.offline.tune import is_tuned, tune_backends
 from nadirfix.online import locate
 from nadirfix.options.locate import LocateOptions
-from nadirfix.retrieval.cell_index import build_cell_index, index_names
+from nadirfix.retrieval.cell_index import index_names
 
 CELLS_PER_SIDE, PER_CELL = 45, 28
 SINGLE_CROP = LocateOptions(verify=False, weighted=False, whole_frame=False)
@@ -51,7 +51,7 @@ spent_s = time.perf_counter() - began
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps(dict(s=spent_s, mb=int(peak.split()[1]) / 1024)))
 """
-IMPORTS = "import numpy, cv2, onnxruntime, faiss"
+IMPORTS = "import numpy, cv2, onnxruntime"
 COLD = """
 bundle, photo, out, *more = sys.argv[1:]
 sys.argv = ["nadirfix", "locate", photo, "--bundle", bundle, "--quiet", "--out", out, "--overwrite", *more]
@@ -145,8 +145,8 @@ def widened(path: Path, target: Path) -> Path:
     save_array(target / parts.DESCRIPTORS, descriptors)
     save_array(target / parts.PROTOTYPES, prototypes)
     names = index_names(len(order.sizes))
-    for name, table in zip(names, np.split(prototypes, np.cumsum(order.sizes)[:-1]), strict=True):
-        build_cell_index(table.astype(np.float32), target / name)
+    tables = np.split(prototypes.astype(np.float32), np.cumsum(order.sizes)[:-1])
+    write_cell_index(tables, target.joinpath)
     manifest = {**bundle.manifest, "classes": order.to_dict()}
     manifest["parts"] = list_parts(target, {*bundle.manifest["parts"], *names})
     (target / parts.MANIFEST).unlink()

@@ -23,8 +23,9 @@ import numpy as np
 
 from bench.lib.record import record
 from nadirfix.geo.grid import ClassOrder, Grid
+from nadirfix.offline.describe import write_cell_index
 from nadirfix.options.recipe import HeadOptions
-from nadirfix.retrieval.cell_index import MANY_CELLS, CellIndex, build_cell_index, index_names
+from nadirfix.retrieval.cell_index import MANY_CELLS, CellIndex
 from nadirfix.retrieval.cells import CellClassifier
 from nadirfix.retrieval.index import ReferenceIndex
 
@@ -67,8 +68,7 @@ def one_size(references: int, folder: Path) -> dict[str, Any]:
     order, began = order_of(references), time.perf_counter()
     make_references(order, folder)
     written_s, began = time.perf_counter() - began, time.perf_counter()
-    for name, table in zip(index_names(len(order.sizes)), tables_of(order), strict=True):
-        build_cell_index(table, folder / name)
+    write_cell_index(tables_of(order), folder.joinpath)
     sketch_s = time.perf_counter() - began
     command = [
         sys.executable,
@@ -87,7 +87,7 @@ def one_size(references: int, folder: Path) -> dict[str, Any]:
         "cells": len(order),
         "area_km2": round(len(order) * 0.01, 1),
         "descriptors_mb": round(sizes["descriptors.npy"] / 1e6, 1),
-        "sketch_mb": round(sum(v for k, v in sizes.items() if k.endswith(".faiss")) / 1e6, 1),
+        "sketch_mb": round(sum(v for k, v in sizes.items() if "sketches" in k or "directions" in k) / 1e6, 1),
         "write_s": round(written_s, 1),
         "sketch_s": round(sketch_s, 1),
         **json.loads(done.stdout.splitlines()[-1]),
@@ -140,7 +140,7 @@ def searched(folder: Path, references: int) -> dict[str, Any]:
     before_mb, began = resident_mb(), time.perf_counter()
     prototypes = np.load(folder / "prototypes.npy", mmap_mode="r")
     tables = np.split(prototypes, np.cumsum(order.sizes)[:-1])
-    sketches = CellIndex([folder / name for name in index_names(len(tables))])
+    sketches = CellIndex(folder, groups=len(tables))
     quick = CellClassifier(tables, order, HeadOptions(), index=sketches)
     index = ReferenceIndex(
         np.load(folder / "descriptors.npy", mmap_mode="r"), np.arange(len(order) + 1) * PER_CELL

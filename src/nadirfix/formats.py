@@ -56,7 +56,10 @@ def geojson_text(records: Iterable[Record]) -> str:
 
 
 def geojson(records: Iterable[Record]) -> dict[str, Any]:
-    """The records as features (RFC 7946): a fix for each, and its footprint and candidates."""
+    """The records as features (RFC 7946): a fix for each, and its footprint and candidates.
+
+    A position the map did not confirm has the role "unverified", so that nobody who picks fixes picks it.
+    """
     return {"type": "FeatureCollection", "features": [f for record in records for f in _features(record)]}
 
 
@@ -84,7 +87,8 @@ def _cell(value: Any) -> Any:
 
 def _features(record: Record) -> Iterator[dict[str, Any]]:
     nested = ("candidates", "footprint", "aircraft", "hypotheses")
-    yield _feature("fix", _point(record), {k: v for k, v in record.items() if k not in nested})
+    role = "unverified" if record["status"] == "unverified" else "fix"
+    yield _feature(role, _point(record), {k: v for k, v in record.items() if k not in nested})
     if record.get("footprint"):
         shared = {name: record[name] for name in ("photo", "altitude_m", "gsd_m", "heading_deg")}
         yield _feature("footprint", {"type": "Polygon", "coordinates": [_ring(record)]}, shared)
@@ -116,7 +120,7 @@ def _kml_folder(document: ElementTree.Element, record: Record) -> None:
     folder = _add(document, "Folder")
     _add(folder, "name", record["photo"])
     fields = {name: _cell(record.get(name)) for name in _FLAT}
-    fix = _placemark(folder, record["photo"], fields | _error_fields(record))
+    fix = _placemark(folder, _kml_name(record), fields | _error_fields(record))
     if record.get("lon") is not None:
         _kml_point(fix, record)
     if record.get("footprint"):
@@ -127,6 +131,11 @@ def _kml_folder(document: ElementTree.Element, record: Record) -> None:
         fields = {n: candidate[n] for n in ("rank", "distance", "weight", "heading_deg")}
         place = _placemark(folder, f"candidate {candidate['rank']}", fields, hidden=True)
         _kml_point(place, candidate)
+
+
+def _kml_name(record: Record) -> str:
+    """What the globe writes beside the place: a position that is no fix says so there."""
+    return f"{record['photo']} (unverified)" if record["status"] == "unverified" else str(record["photo"])
 
 
 def _error_fields(record: Record) -> dict[str, Any]:

@@ -27,8 +27,10 @@ __all__ = [
     "KnownAltitude",
     "Point",
     "ReasonCode",
+    "Status",
     "View",
     "is_utm",
+    "status_of",
     "utm_epsg",
 ]
 
@@ -40,6 +42,9 @@ ReasonCode = Literal[
     "equal_places",
 ]  # fmt: skip
 REASON_CODES: tuple[str, ...] = get_args(ReasonCode)
+
+#: What an answer is called. Only a position that the map confirmed is a fix.
+Status = Literal["fix", "unverified", "no_fix"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +204,22 @@ class Candidates:
         return Point(float(self.east_m[rank]), float(self.north_m[rank]), self.epsg)
 
 
+def status_of(position: Point | None, verified: bool | None) -> Status:
+    """What an answer is called: a fix is a position that the map confirmed, and nothing else is."""
+    if position is None:
+        return "no_fix"
+    return "fix" if verified else "unverified"
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Fix:
-    """The answer for one photo: a position with its reasons, or "no fix" with its reason."""
+    """The answer for one photo: a position with its reasons, or "no fix" with its reason.
+
+    Only a position that the map confirmed is a "fix"; any other is "unverified" (see ``status_of``).
+    """
 
     photo: str
-    status: Literal["fix", "no_fix"]
+    status: Status
     position: Point | None
     altitude: AltitudeEstimate | None = None
     altitude_sources: tuple[KnownAltitude, ...] = ()  # priors from before verification
@@ -231,8 +246,8 @@ class Fix:
     timings_ms: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if (self.status == "fix") != (self.position is not None):
-            raise ValueError("a fix has a position and no fix has none")
+        if self.status != status_of(self.position, self.verified):
+            raise ValueError("a fix is a verified position, unverified one that is not, and no fix has none")
         if self.status == "no_fix" and not self.reason:
             raise ValueError("no fix needs a reason")
         if self.reason_code is not None and self.reason_code not in REASON_CODES:

@@ -26,7 +26,7 @@ def answer_for(
     altitude_m = row.altitude_m or CANONICAL_M
     camera = CAMERA.resized(*size)
     return Fix(
-        photo=name, status="no_fix" if lost else "fix",
+        photo=name, status="no_fix" if lost else "fix", verified=not lost,
         position=None if lost else row.point.moved(*OFF_M),
         altitude=estimate(altitude_m), altitude_m=altitude_m, gsd_m=camera.gsd_m(altitude_m),
         heading_deg=None if lost else row.heading_deg, footprint_m=camera.footprint_m(altitude_m),

@@ -16,7 +16,9 @@ from nadirfix.bundle.layout import read_manifest
 from nadirfix.bundle.recipe import recipe_from_manifest
 from nadirfix.bundle.references import References, read_references
 from nadirfix.camera import Camera
+from nadirfix.errors import BundleError
 from nadirfix.files import quiet
+from nadirfix.geo.crs import transform
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.geo.texture import Texture
 from nadirfix.image.crop import Canonical, canonical_crop
@@ -82,29 +84,43 @@ def test_a_recipe_in_a_manifest_names_no_folders(tmp_path: Path) -> None:
 
 def test_references_survive_to_the_bit(tmp_path: Path, known: tuple[References, ClassOrder]) -> None:
     references, order = known
-    write_references(references, order, tmp_path / "a.parquet")
-    back = read_references(tmp_path / "a.parquet", order)
+    write_references(references, order, tmp_path / "a.npy")
+    back = read_references(tmp_path / "a.npy", order)
     for field in dataclasses.fields(References):
         np.testing.assert_array_equal(getattr(back, field.name), getattr(references, field.name))
-    write_references(references, order, tmp_path / "b.parquet")
-    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    write_references(references, order, tmp_path / "b.npy")
+    assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
 
 
-def test_references_open_in_a_gis(tmp_path: Path, known: tuple[References, ClassOrder]) -> None:
-    geopandas = pytest.importorskip("geopandas")
+def test_references_say_where_they_are_for_a_gis(
+    tmp_path: Path, known: tuple[References, ClassOrder]
+) -> None:
     references, order = known
-    write_references(references, order, tmp_path / "references.parquet")
-    frame = geopandas.read_parquet(tmp_path / "references.parquet")
-    assert frame.crs == "OGC:CRS84"
-    assert set(frame.columns) == {
-        "geometry", "east_m", "north_m", "epsg", "heading_deg", "cell_e", "cell_n", "group", "class",
-    }  # fmt: skip
-    metres = frame.to_crs(32633).geometry
-    apart_m = np.hypot(metres.x - frame["east_m"], metres.y - frame["north_m"])
-    assert apart_m.max() < 1e-6
-    groups = [order.classes()[(e, n)][0] for e, n in zip(frame["cell_e"], frame["cell_n"], strict=True)]
-    assert groups == frame["group"].tolist()
-    assert frame["class"].is_monotonic_increasing
+    write_references(references, order, tmp_path / "references.npy")
+    table = np.load(tmp_path / "references.npy")
+    east_m, north_m = transform("OGC:CRS84", "EPSG:32633", table["lon"], table["lat"])
+    assert np.hypot(east_m - table["east_m"], north_m - table["north_m"]).max() < 1e-6
+    groups = [order.classes()[(e, n)][0] for e, n in zip(table["cell_e"], table["cell_n"], strict=True)]
+    assert groups == table["group"].tolist()
+    assert np.all(np.diff(table["class"]) >= 0)
+
+
+def test_references_of_an_older_layout_need_an_extra_and_say_so(
+    tmp_path: Path, known: tuple[References, ClassOrder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    references, order = known
+    write_references(references, order, tmp_path / "references.npy")
+    table = np.load(tmp_path / "references.npy")
+    columns = {name: np.ascontiguousarray(table[name]) for name in table.dtype.names}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "references.parquet")
+    back = read_references(tmp_path / "references.parquet", order)
+    for field in dataclasses.fields(References):
+        np.testing.assert_array_equal(getattr(back, field.name), getattr(references, field.name))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(BundleError, match="nadirfix\\[parquet\\]"):
+        read_references(tmp_path / "references.parquet", order)
 
 
 class Means:

@@ -22,7 +22,7 @@ PARTS = [
     "place.onnx",
     "place.safetensors",
     "prototypes.npy",
-    "references.parquet",
+    "references.npy",
     "texture.ntx",
 ]
 

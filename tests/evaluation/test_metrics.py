@@ -73,3 +73,11 @@ def test_photos_of_unknown_altitude_have_a_band_of_their_own():
 def test_a_record_is_an_answer_or_an_error_not_both():
     with pytest.raises(ValueError, match="either"):
         QueryRecord(photo="a.jpg", truth=record().truth)
+
+
+def test_an_unverified_answer_counts_like_any_other_and_is_reported_apart() -> None:
+    both = [record((3.0, 0.0)), record((3.0, 0.0), verified=None), record(None)]
+    found = measures(both)
+    assert (found["answered"], found["unverified"], found["wrong_fix"]) == (2, 1, 0)
+    assert found["s_loc"]["5"] == pytest.approx(200 / 3) == found["recall"]["r1"]
+    assert measures(both[:1])["unverified"] == 0

@@ -75,7 +75,7 @@ def test_info_and_verify(built: tuple[Path, dict]) -> None:
 
 
 def test_the_manifest_names_no_folder_of_this_machine(built: tuple[Path, dict]) -> None:
-    for part in (MANIFEST, "altitude.onnx", "place.onnx", "references.parquet"):
+    for part in (MANIFEST, "altitude.onnx", "place.onnx", "references.npy"):
         content = (built[0] / part).read_bytes()
         assert str(built[0].parent).encode() not in content
         assert b"site-packages" not in content and b"nadirfix/src" not in content
@@ -247,7 +247,7 @@ def test_twenty_square_kilometres_stay_under_two_hundred_megabytes(whitened: Bun
     sizes = {name: part["bytes"] for name, part in whitened.manifest["parts"].items()}
     assert set(sizes) == {
         "texture.ntx", "altitude.onnx", "place.onnx", "altitude.int8.onnx", "place.int8.onnx",
-        "altitude_classes.npy", "prototypes.npy", "projection.npy", "descriptors.npy", "references.parquet",
+        "altitude_classes.npy", "prototypes.npy", "projection.npy", "descriptors.npy", "references.npy",
     }  # fmt: skip
     standard, count = load_recipe("standard"), len(whitened.references)
     assert sizes["descriptors.npy"] == count * whitened.descriptors.shape[1] * 2 + 128
@@ -257,7 +257,7 @@ def test_twenty_square_kilometres_stay_under_two_hundred_megabytes(whitened: Bun
     bytes_of = {
         "texture": 20e6 / 0.5**2 * 0.9,  # bytes a pixel with all levels: 0.84 on the finest map we have
         "descriptors": views * dims * 2,
-        "references": views * sizes["references.parquet"] / count,
+        "references": views * sizes["references.npy"] / count,
         "projection": (dims + 1) * 4 * 4096,
         "networks": (2 + 1) * weights + 3e6,  # two bytes a weight, and one in int8
     }

@@ -75,10 +75,11 @@ def test_every_kind_of_answer_has_a_picture(
 ) -> None:
     found = fix_at(TRUE)
     none = {"status": "no_fix", "position": None, "verified": False, "reason": "the map confirms none"}
+    unsure = dict.fromkeys(("verified", "confidence", "radius95_m", "inliers"))
     answer = {
         "refused": replace(found, **none, hypotheses=(found,)),
         "nowhere": replace(found, **none, candidates=None, heading_deg=None),
-        "unverified": replace(found, verified=None, confidence=None, radius95_m=None, inliers=None),
+        "unverified": replace(found, status="unverified", **unsure),
     }[status]
     target = tmp_path / "deep" / "photo.png"
     target.parent.mkdir()

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from nadirfix.geo.grid import ClassOrder, Grid
+from nadirfix.offline.describe import write_cell_index
 from nadirfix.options.recipe import HeadOptions
-from nadirfix.retrieval.cell_index import CellIndex, build_cell_index, index_names
+from nadirfix.retrieval.cell_index import CellIndex, index_names
 from nadirfix.retrieval.cells import CellClassifier
 
 SIDE, DIMS = 40, 64
@@ -40,10 +41,8 @@ def tables(order: ClassOrder) -> list[np.ndarray]:
 @pytest.fixture(scope="module")
 def index(tables: list[np.ndarray], tmp_path_factory: pytest.TempPathFactory) -> CellIndex:
     folder = tmp_path_factory.mktemp("sketches")
-    files = [folder / name for name in index_names(len(tables))]
-    for table, file in zip(tables, files, strict=True):
-        build_cell_index(table, file)
-    return CellIndex(files)
+    write_cell_index(tables, folder.joinpath)
+    return CellIndex(folder, groups=len(tables))
 
 
 def test_nearly_all_of_the_three_likeliest_cells_are_found(order, tables, index) -> None:
@@ -78,8 +77,10 @@ def test_a_head_without_angles_compares_with_all(order, tables, index) -> None:
 
 def test_the_same_prototypes_become_the_same_sketches(tables, tmp_path: Path) -> None:
     for name in ("a", "b"):
-        build_cell_index(tables[0], tmp_path / name)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+        (tmp_path / name).mkdir()
+        write_cell_index(tables[:1], (tmp_path / name).joinpath)
+    written = [{file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("a", "b")]
+    assert written[0] == written[1] and set(written[0]) == set(index_names(1))
 
 
 @pytest.mark.parametrize("count", [3, 100])

@@ -68,7 +68,7 @@ def test_distances_are_not_squared() -> None:
 
 @pytest.mark.parametrize("k", [1, 7, 120])
 def test_ties_go_by_row(k: int) -> None:
-    """A lake: every reference looks the same, and the first rows answer whatever FAISS does with ties."""
+    """A lake: every reference looks the same, and the first rows answer whatever rounding does with ties."""
     same = np.tile(unit(np.ones(16)), (500, 1)).astype(np.float16)
     same[250] = same[0] * 0.5
     rows, _ = ReferenceIndex(same, [0, 500]).search(np.full(16, 0.25, np.float32), [0], k)

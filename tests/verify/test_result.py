@@ -18,7 +18,7 @@ HERE = Point(500_000.0, 5_400_000.0, 32633)
 def test_corners_of_a_tilted_frame_are_those_the_camera_sees() -> None:
     view = View(HERE, 300.0, 75.0, 6.0, 200.0)
     fix = Fix(
-        photo="", status="fix", position=HERE, altitude_m=300.0, heading_deg=75.0,
+        photo="", status="fix", verified=True, position=HERE, altitude_m=300.0, heading_deg=75.0,
         footprint_m=CAMERA.footprint_m(300.0), tilt_deg=6.0, tilt_toward_deg=200.0,
     )  # fmt: skip
     wide, high = float(CAMERA.width_px), float(CAMERA.height_px)

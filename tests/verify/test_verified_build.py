@@ -76,6 +76,19 @@ def test_xfeat_without_its_extra_is_refused_before_work_begins(
     assert [path.name for path in tmp_path.iterdir() if "nadir" in path.name] == []
 
 
+def test_a_recipe_without_a_matcher_is_built_and_says_what_its_answers_are(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(RECIPE_TOML, encoding="utf-8")
+    ground, out = write_ground(tmp_path / "map.tif"), tmp_path / "a.nadir"
+    command = ["build", str(ground), "--out", str(out), "--recipe", str(recipe)]
+    built = CliRunner().invoke(app, command)
+    assert built.exit_code == 0, built.output
+    assert "unverified" in built.stderr
+    bundle = Bundle.load(out)
+    assert bundle.matcher_name is None
+    assert Plan.of(bundle).answered_by != "verification"
+
+
 def test_the_published_recipe_verifies_nothing() -> None:
     assert RECIPES["paper"].matcher == "none"
     assert RECIPES["standard"].matcher == "standard"

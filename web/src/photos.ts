@@ -106,7 +106,8 @@ function problem(error: unknown): Problem {
 export function inShort(answer: Answer): string {
   if (answer.status === "error") return `cannot be used. ${answer.error.message}`;
   if (answer.status === "no_fix") return `no fix: ${answer.reason ?? "no reason given"}`;
-  return `found${answer.altitude_m === null ? "" : `, ${Math.round(answer.altitude_m)} m above ground`}`;
+  const found = answer.status === "unverified" ? "unverified position" : "found";
+  return `${found}${answer.altitude_m === null ? "" : `, ${Math.round(answer.altitude_m)} m above ground`}`;
 }
 
 function requeue(store: Store, item: Item, send: (item: Item) => void): void {

@@ -29,7 +29,7 @@ export interface Hypothesis {
 
 export interface Placed {
   photo: string;
-  status: "fix" | "no_fix";
+  status: "fix" | "unverified" | "no_fix"; // only a position the map confirmed is a fix
   lon: number | null;
   lat: number | null;
   easting_m: number | null;

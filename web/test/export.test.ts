@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseCsv } from "../src/pure/csv";
-import { offM, toCsv, toGeoJson, toKml, type Result } from "../src/pure/export";
+import { offM, placeOf, toCsv, toGeoJson, toKml, type Result } from "../src/pure/export";
 import { inOrder, median, split } from "../src/pure/track";
 import type { Failed, LonLat, Placed } from "../src/types";
 
@@ -60,6 +60,17 @@ const BROKEN: Failed = {
 const plain = (answer: Result["answer"]): Result => ({ answer, truth: null });
 const ALL = [FIX, LOST, BROKEN].map(plain);
 const TRUTH = { at: [14.5, 48.251] as LonLat, altitudeM: 119, headingDeg: null };
+
+describe("an unverified position", () => {
+  const unsure: Placed = { ...FIX, status: "unverified", verified: null, radius95_m: null };
+
+  it("has a place and is nowhere called a fix", () => {
+    expect(placeOf(unsure)).toEqual([14.5, 48.25]);
+    const [role] = JSON.parse(toGeoJson([plain(unsure)])).features;
+    expect(role.properties.role).toBe("unverified");
+    expect(toKml([plain(unsure)])).toContain("(unverified)</name>");
+  });
+});
 
 describe("CSV", () => {
   it("has the columns of `nadirfix locate --format csv`, and a line per photo", () => {

@@ -180,7 +180,7 @@ class Bundle:
         borders = np.cumsum(self.order.sizes)[:-1]
         tables, names = np.split(self.prototypes, borders), index_names(len(self.order.sizes))
         listed = set(names) <= set(self.manifest["parts"])
-        index = CellIndex([self.path / name for name in names]) if listed else None
+        index = CellIndex(self.path, groups=len(self.order.sizes)) if listed else None
         return CellClassifier(tables, self.order, self.recipe.head, index=index)
 
     @cached_property
@@ -213,7 +213,8 @@ class Bundle:
     @cached_property
     def references(self) -> References:
         """Where the reference views look from."""
-        return read_references(self.path / parts.REFERENCES, self.order)
+        older = parts.PARQUET in self.manifest["parts"]
+        return read_references(self.path / (parts.PARQUET if older else parts.REFERENCES), self.order)
 
     @property
     def reference_count(self) -> int:

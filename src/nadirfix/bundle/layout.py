@@ -22,6 +22,7 @@ __all__ = [
     "MANIFEST",
     "MATCHER",
     "OLDEST",
+    "PARQUET",
     "PLACE",
     "PLACE_WEIGHTS",
     "PROJECTION",
@@ -42,14 +43,17 @@ __all__ = [
 #: 2: descriptors may be whitened by a projection, which a reader of 1 would leave out.
 #: 3: networks may be there in int8 as well, and the recipe says how they are quantised.
 #: 4: references may lie on whole steps of a view, and the manifest says how they were described.
-FORMAT, OLDEST = 4, 1
+#: 5: references and the index of cells are numpy arrays; the recipe says in which precision networks run.
+FORMAT, OLDEST = 5, 1
 MANIFEST = "manifest.json"
 TEXTURE = "texture.ntx"
 ALTITUDE, ALTITUDE_WEIGHTS = "altitude.onnx", "altitude.safetensors"
 ALTITUDE_CLASSES = "altitude_classes.npy"
 PLACE, PLACE_WEIGHTS = "place.onnx", "place.safetensors"
 MATCHER = "matcher.onnx"
-PROTOTYPES, DESCRIPTORS, REFERENCES = "prototypes.npy", "descriptors.npy", "references.parquet"
+PROTOTYPES, DESCRIPTORS, REFERENCES = "prototypes.npy", "descriptors.npy", "references.npy"
+#: What references were in up to layout 4.
+PARQUET = "references.parquet"
 PROJECTION = "projection.npy"
 
 Manifest = dict[str, Any]

@@ -1,26 +1,35 @@
-"""Reference views: where they look from, in which class they are, and their table read from disk."""
+"""Reference views: where they look from, in which class they are, and their table read from disk.
+
+The table is one numpy array of rows with named columns. Bundles of layouts 1 to 4 have GeoParquet, for which
+pyarrow, three times the size of all else that reads a bundle, is an extra.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.bundle.layout import damaged
+from nadirfix.bundle.layout import PARQUET, damaged
+from nadirfix.errors import BundleError
 from nadirfix.geo.grid import ClassOrder, Grid
 
-if TYPE_CHECKING:
-    import pyarrow
-
-__all__ = ["References", "read_references"]
+__all__ = ["COLUMNS", "References", "read_references"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: What is read again; the rest of the table is for others.
+#: A row of the table. Longitude, latitude and group are for others: answers are made from metres.
+COLUMNS = np.dtype(
+    [
+        ("lon", "<f8"), ("lat", "<f8"), ("east_m", "<f8"), ("north_m", "<f8"), ("heading_deg", "<f8"),
+        ("epsg", "<i4"), ("cell_e", "<i4"), ("cell_n", "<i4"), ("class", "<i4"), ("group", "<i4"),
+    ]
+)  # fmt: skip
+#: What is read again.
 _READ = ("class", "east_m", "north_m", "heading_deg", "cell_e", "cell_n", "epsg")
 
 
@@ -67,22 +76,42 @@ class References:
 
 def read_references(path: Path, order: ClassOrder) -> References:
     """Read the table of a bundle with this class order."""
-    import pyarrow
-    import pyarrow.parquet
+    columns = _from_parquet if path.name == PARQUET else _from_array
+    number, east, north, heading, cell_e, cell_n, epsg = columns(path)
+    if not len(epsg):
+        raise damaged(path.parent, f"{path.name} holds no references")
+    starts = np.searchsorted(number, np.arange(len(order) + 1)).astype(np.int64)
+    cell = np.column_stack([cell_e, cell_n]).astype(np.int64)
+    return References(east, north, heading, cell, starts, int(epsg[0]))
 
+
+def _from_array(path: Path) -> list[NDArray[Any]]:
+    try:
+        table = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise damaged(path.parent, f"{path.name} cannot be read ({error})") from error
+    if table.dtype != COLUMNS or table.ndim != 1:
+        raise damaged(path.parent, f"{path.name} holds {table.dtype} {table.shape}")
+    return [np.ascontiguousarray(table[name]) for name in _READ]
+
+
+def _from_parquet(path: Path) -> list[NDArray[Any]]:
+    """The table of an older layout, by the extra that reads it."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError as error:
+        raise BundleError(
+            "bundle.version",
+            "the references of this older bundle cannot be read without pyarrow",
+            seen=f"{path}; pyarrow is not installed",
+            do="build the bundle anew from its map, or install pip install 'nadirfix[parquet]'",
+        ) from error
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             table = file.read(columns=list(_READ))
-        number, east, north, heading, cell_e, cell_n, epsg = (_numbers(table[name]) for name in _READ)
-        code = int(epsg[0])
-    except (OSError, KeyError, IndexError, pyarrow.ArrowException) as error:
+        # to_numpy() loads pandas, which takes longer than all else.
+        pieces = [[np.from_dlpack(chunk) for chunk in table[name].chunks] for name in _READ]
+    except (OSError, KeyError, pyarrow.ArrowException) as error:
         raise damaged(path.parent, f"{path.name} cannot be read ({error})") from error
-    starts = np.searchsorted(number, np.arange(len(order) + 1)).astype(np.int64)
-    cell = np.column_stack([cell_e, cell_n]).astype(np.int64)
-    return References(east, north, heading, cell, starts, code)
-
-
-def _numbers(column: pyarrow.ChunkedArray) -> NDArray[Any]:
-    """A column as an array; read_table() and to_numpy() load pandas, which takes longer than all else."""
-    pieces = [np.from_dlpack(chunk) for chunk in column.chunks]
-    return np.concatenate(pieces) if pieces else np.zeros(0)
+    return [np.concatenate(arrays) if arrays else np.zeros(0) for arrays in pieces]

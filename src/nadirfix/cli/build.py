@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
-from nadirfix.cli.common import Overwrite, Quiet, print_result
+from nadirfix.cli.common import Overwrite, Quiet, print_note, print_result
 from nadirfix.cli.info import summary
 from nadirfix.cli.progress import progress_bar
 from nadirfix.options.recipe import RECIPES, Recipe, load_recipe
@@ -18,6 +18,7 @@ from nadirfix.options.recipe import RECIPES, Recipe, load_recipe
 __all__ = ["Device", "build"]
 
 _DEFAULT = Recipe()
+_UNVERIFIED = "answers of this bundle will be unverified: its recipe has no matcher"
 
 
 class Device(StrEnum):
@@ -62,6 +63,8 @@ def build(
             overwrite=overwrite,
             progress=progress,
         )
+    if bundle.matcher_name is None:
+        print_note(_UNVERIFIED, quiet=quiet)
     print_result(summary(bundle))
 
 

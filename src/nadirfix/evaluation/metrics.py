@@ -2,6 +2,7 @@
 
 Nothing here opens a file or a network. A photo that got no fix, or an error, is a miss: it counts in every
 share and makes the median over all photos worse; it is left out only where a number says "of the answered".
+An unverified position is an answer like any other, and is counted apart besides.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class QueryRecord:
 
     @property
     def status(self) -> str:
-        """What became of the photo: fix, no_fix or error."""
+        """What became of the photo: fix, unverified, no_fix or error."""
         return self.fix.status if self.fix else "error"
 
 
@@ -92,6 +93,7 @@ def measures(records: Sequence[QueryRecord]) -> dict[str, Any]:
     return {
         "queries": len(records),
         "answered": len(answered),
+        "unverified": sum(record.status == "unverified" for record in records),
         "wrong_fix": sum(error > NEAR_M for error in answered),
         "errors": sum(record.error is not None for record in records),
         "altitude": _altitude(records),

@@ -24,6 +24,7 @@ from nadirfix.geo.texture import Texture
 from nadirfix.geo.views import Views
 from nadirfix.image.crop import resample
 from nadirfix.image.spectrum import log_spectrum
+from nadirfix.offline.logistic import logistic_regression
 from nadirfix.options.map import RenderOptions
 from nadirfix.options.recipe import FitOptions, NetworkOptions
 from nadirfix.parallel import cores, map_in_order
@@ -94,19 +95,14 @@ def fit_classes(
 
 def fit_directions(vectors: Floats, labels: Ints, classes: int, *, penalty: float) -> Floats:
     """Multinomial logistic regression: a direction and an intercept for each class."""
-    from sklearn.linear_model import LogisticRegression
-
     rows = np.zeros((classes, vectors.shape[1] + 1), np.float32)
     rows[:, -1] = _NEVER
     present = np.unique(labels)
     if present.size == 1:
         rows[present, -1] = 0.0
         return rows
-    model = LogisticRegression(C=1.0 / penalty, max_iter=2000).fit(vectors.astype(np.float64), labels)
-    weight, intercept = model.coef_, model.intercept_
-    if present.size == 2:  # the library then gives the second class alone, against the first
-        weight, intercept = np.vstack([-weight, weight]) / 2, np.concatenate([-intercept, intercept]) / 2
-    rows[present] = np.column_stack([weight, intercept])
+    numbered = np.searchsorted(present, labels)
+    rows[present] = logistic_regression(vectors.astype(np.float64), numbered, present.size, penalty=penalty)
     return rows
 
 

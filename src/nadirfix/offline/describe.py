@@ -27,7 +27,7 @@ from nadirfix.offline.workdir import WorkDir
 from nadirfix.options.map import RenderOptions
 from nadirfix.options.recipe import HeadOptions
 from nadirfix.parallel import cores, map_in_order
-from nadirfix.retrieval.cell_index import MANY_CELLS, build_cell_index, index_names
+from nadirfix.retrieval.cell_index import MANY_CELLS, index_names, sketched
 from nadirfix.retrieval.whitening import Projection
 from nadirfix.runtime import Network
 from nadirfix.types import Point, View
@@ -152,10 +152,15 @@ def index_cells(workdir: WorkDir, order: ClassOrder, head: HeadOptions) -> None:
         return
     prototypes = np.load(workdir.part(parts.PROTOTYPES), mmap_mode="r", allow_pickle=False)
     tables = np.split(prototypes, np.cumsum(order.sizes)[:-1])
-    for name, table in zip(index_names(len(tables)), tables, strict=True):
-        if not workdir.part(name).exists():
-            with atomic_file(workdir.part(name)) as scratch:
-                build_cell_index(unit(np.asarray(table, np.float32)), scratch)
+    write_cell_index([unit(np.asarray(table, np.float32)) for table in tables], workdir.part)
+
+
+def write_cell_index(tables: Sequence[Floats], path_of: Callable[[str], Path]) -> None:
+    """Write the index of each group's prototypes, where it is not there yet."""
+    arrays = (array for table in tables for array in sketched(table))
+    for name, array in zip(index_names(len(tables)), arrays, strict=True):
+        if not path_of(name).exists():
+            save_array(path_of(name), array)
 
 
 def save_array(path: Path, array: NDArray[np.generic]) -> None:

@@ -101,8 +101,6 @@ def _answer(
 
 def open_networks(bundle: Bundle, plan: Plan) -> None:
     """Open what the plan needs, so that the first photo's timings are like the others'."""
-    import faiss  # noqa: F401
-
     _ = bundle.place_network, bundle.cell_classifier, bundle.index, bundle.projection
     if plan.estimates_altitude:
         _ = bundle.altitude_network

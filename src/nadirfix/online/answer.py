@@ -14,7 +14,7 @@ from nadirfix.image.decode import Photo
 from nadirfix.online.altitude import PhotoAltitude
 from nadirfix.online.photo import DecodedPhoto
 from nadirfix.prior import Prior
-from nadirfix.types import Fix, Hypothesis, Point, ReasonCode
+from nadirfix.types import Fix, Hypothesis, Point, ReasonCode, status_of
 from nadirfix.verify.result import VerifiedPlace
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _fix(
     place = placement.place
     return Fix(
         photo=str(name) if isinstance(name, str | Path) else "",
-        status="fix" if placement.position is not None else "no_fix",
+        status=status_of(placement.position, placement.verified),
         position=placement.position,
         altitude=evidence.altitude.estimate,
         altitude_sources=evidence.altitude.sources,

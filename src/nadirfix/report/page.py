@@ -88,7 +88,8 @@ def _sentence(metrics: Mapping[str, Any]) -> str:
     located = f"Of {count} photos, {right} were located within 100 m of where they were taken"
     unanswered = count - metrics["answered"]
     rest = f"{metrics['wrong_fix']} answers were farther off"
-    return f"{located}; {rest}" + (f", and {unanswered} got no answer." if unanswered else ".")
+    apart = f", {metrics['unverified']} answers were not verified" if metrics["unverified"] else ""
+    return f"{located}; {rest}{apart}" + (f", and {unanswered} got no answer." if unanswered else ".")
 
 
 def _tiles(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:

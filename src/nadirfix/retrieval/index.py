@@ -20,8 +20,9 @@ Span = tuple[int, int]
 
 #: Rows brought into memory at a time: 16 MB of 1024 numbers each.
 _ROWS = 4096
-#: FAISS measures in single precision; rows this close to each other, relatively, may have changed places.
-_TOLERANCE = 1e-5
+#: Squares of distances are first taken in single precision, as differences of numbers about this much larger:
+#: rows this close to each other, relatively to those, may have changed places.
+_ROUNDING = 1e-5
 #: Numbers that may be kept in single precision for the next photo: 64 MB of them, some 65 000 references of
 #: 256 numbers. To make them from half precision anew takes ten times as long as to compare a photo with them.
 _MAX_CACHED = 16 * 2**20
@@ -125,16 +126,11 @@ def _nearest(
 
 
 def _shortlist(query: NDArray[np.float32], block: NDArray[np.float32], k: int) -> Ints:
-    """Rows that are surely the k nearest, or tie with them; FAISS alone leaves ties to chance."""
-    import faiss
-
+    """Rows that are surely the k nearest, or tie with them, however the sums were rounded."""
     count = min(k, len(block))
     if count <= 0:
         return np.empty(0, np.int64)
-    while True:
-        more = min(2 * count, len(block))
-        squares, rows = faiss.knn(query[None], block, more)
-        clearly_farther = squares[0, -1] > squares[0, min(k, more) - 1] * (1 + _TOLERANCE) + _TOLERANCE**2
-        if more == len(block) or clearly_farther:
-            return np.asarray(rows[0], np.int64)
-        count = more
+    lengths = np.einsum("ij,ij->i", block, block)
+    squares = lengths - 2 * (block @ query)  # less the photo's own length, which is the same for all
+    least = np.partition(squares, count - 1)[count - 1]
+    return np.flatnonzero(squares <= least + _ROUNDING * (float(query @ query) + lengths.max()))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from nadirfix.errors import HTTP_STATUS
 from nadirfix.serve.options import LONGEST_TEXT
+from nadirfix.types import Status
 
 __all__ = [
     "BATCH_BODY",
@@ -37,8 +38,8 @@ LINE_EXAMPLE: dict[str, Any] = {
     "northing_m": 5411760.7, "epsg": 32633, "altitude_m": 375.0,
     "altitude_classes": {"altitude_m": [325.0, 375.0, 425.0], "probability": [0.02, 0.95, 0.03]},
     "altitude_sources": [{"source": "picture", "altitude_m": 375.5, "sigma_m": 11.2}],
-    "gsd_m": 0.312, "heading_deg": 270.0, "confidence": None, "radius95_m": None,
-    "verified": None, "inliers": None, "tilt_deg": None, "tilt_toward_deg": None, "aircraft": None,
+    "gsd_m": 0.312, "heading_deg": 270.0, "confidence": 0.998, "radius95_m": 4.6,
+    "verified": True, "inliers": 97, "tilt_deg": None, "tilt_toward_deg": None, "aircraft": None,
     "reason": None, "reason_code": None, "crop_clamped": False, "warnings": [],
     "footprint": [[14.347674, 48.854088], [14.354217, 48.854125], [14.354143, 48.859882],
                   [14.347599, 48.859845]],
@@ -82,7 +83,10 @@ class Line(_Extensible):
     """One line of `nadirfix locate`: every field is always there, unknown is null."""
 
     photo: str
-    status: Literal["fix", "no_fix"]
+    status: Status = Field(
+        description="fix: a position that the map confirmed; unverified: one that was not compared with it; "
+        "no_fix: none, for the reason."
+    )
     lon: float | None
     lat: float | None
     easting_m: float | None

@@ -1,7 +1,7 @@
 /** From answers to shapes on the map. */
 
 import { arrow, boxOf, circle, moved, topOf, type Box } from "../pure/geo";
-import { placeOf } from "../pure/export";
+import { placedOf, placeOf } from "../pure/export";
 import { inOrder, split } from "../pure/track";
 import type { Item, State } from "../store";
 import type { Bundle, Candidate, LonLat } from "../types";
@@ -27,13 +27,13 @@ export function outlineOf(bundle: Bundle): Feature[] {
 }
 
 export function footprintOf(item: Item | null): Feature[] {
-  const corners = item?.answer?.status === "fix" ? item.answer.footprint : null;
+  const corners = placedOf(item?.answer)?.footprint;
   return corners ? [line(ring(corners))] : [];
 }
 
 export function radiusOf(item: Item | null): Feature[] {
   const at = placeOf(item?.answer ?? null);
-  const radiusM = item?.answer?.status === "fix" ? item.answer.radius95_m : null;
+  const radiusM = placedOf(item?.answer)?.radius95_m;
   if (!at || !radiusM) return [];
   return [{ type: "Feature", properties: {}, geometry: { type: "Polygon", coordinates: [circle(at, radiusM)] } }];
 }
@@ -41,8 +41,9 @@ export function radiusOf(item: Item | null): Feature[] {
 /** From the middle of the frame to the middle of its top edge. */
 export function arrowOf(item: Item | null): Feature[] {
   const at = placeOf(item?.answer ?? null);
-  if (!at || item?.answer?.status !== "fix" || item.answer.heading_deg === null) return [];
-  const { heading_deg, footprint } = item.answer;
+  const placed = placedOf(item?.answer);
+  if (!at || !placed || placed.heading_deg === null) return [];
+  const { heading_deg, footprint } = placed;
   return arrow(at, topOf(at, heading_deg, footprint)).map((stroke) => line(stroke));
 }
 

@@ -1,6 +1,7 @@
 /** Keeps the map in step with what the page knows. */
 
 import { drape } from "../pictures";
+import { placedOf } from "../pure/export";
 import { selected, type Item, type State, type Store } from "../store";
 import type { Candidate } from "../types";
 import { createMarks } from "./marks";
@@ -64,7 +65,7 @@ function present(scene: Scene, mark: (item: Item | null) => void, store: Store, 
 /** The photo over the map; another one may have been chosen while it was decoded. */
 async function layPhoto(scene: Scene, store: Store, item: Item | null): Promise<void> {
   scene.lay(null, null);
-  const footprint = item?.answer?.status === "fix" ? item.answer.footprint : null;
+  const footprint = placedOf(item?.answer)?.footprint ?? null;
   if (!item || !footprint) return;
   const picture = await drape(item.file);
   if (selected(store.get())?.answer === item.answer) scene.lay(picture, footprint);

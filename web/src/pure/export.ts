@@ -51,8 +51,13 @@ export function offM({ answer, truth }: Result): number | null {
 
 /** Where the answer says the photo was taken, if it does. */
 export function placeOf(answer: Answer | null): LonLat | null {
-  if (!answer || answer.status !== "fix" || answer.lon === null || answer.lat === null) return null;
-  return [answer.lon, answer.lat];
+  const placed = placedOf(answer);
+  return placed && placed.lon !== null && placed.lat !== null ? [placed.lon, placed.lat] : null;
+}
+
+/** The answer if it has a position: a fix, or one that was not compared with the map. */
+export function placedOf(answer: Answer | null | undefined): Placed | null {
+  return answer && (answer.status === "fix" || answer.status === "unverified") ? answer : null;
 }
 
 /** The answers as a table; columns for the truth only where some is known. */
@@ -87,7 +92,8 @@ export function toGeoJson(results: Result[]): string {
 function features(result: Result): object[] {
   const { candidates, footprint, aircraft, hypotheses, ...rest } = result.answer as Placed;
   const known = result.truth ? truthFields(result) : {};
-  const found = [feature("fix", point(placeOf(result.answer)), { ...rest, ...known })];
+  const role = result.answer.status === "unverified" ? "unverified" : "fix";
+  const found = [feature(role, point(placeOf(result.answer)), { ...rest, ...known })];
   const { photo, altitude_m, gsd_m, heading_deg } = rest;
   if (footprint) found.push(feature("footprint", polygon(footprint), { photo, altitude_m, gsd_m, heading_deg }));
   const others: [string, Place[]][] = [
@@ -133,7 +139,8 @@ function kmlFolder(result: Result): string {
     ...errorFields(answer),
     ...(result.truth ? truthFields(result) : {}),
   };
-  const fix = placemark(answer.photo, data(fields) + (at ? kmlPoint(at) : ""));
+  const name = answer.status === "unverified" ? `${answer.photo} (unverified)` : answer.photo;
+  const fix = placemark(name, data(fields) + (at ? kmlPoint(at) : ""));
   const rest =
     answer.status === "error" ? "" : outline(answer.footprint) + answer.candidates.map(kmlCandidate).join("");
   return `<Folder>${tag("name", answer.photo)}${fix}${rest}</Folder>\n`;

@@ -24,7 +24,7 @@ export function candidatesView(
 ): CandidatesView {
   const rows = answer.candidates.map((candidate) => row(candidate, answer, onPoint));
   const beside = compareView(item, answer, bundle, api);
-  const heads = ["", answer.status === "fix" ? "From the fix" : "Cell", "Points to", "Unlikeness", "Weight"];
+  const heads = ["", placeOf(answer) ? "From the answer" : "Cell", "Points to", "Unlikeness", "Weight"];
   const head = h(
     "div",
     { class: "candidate-heads quiet", "aria-hidden": "true" },
@@ -57,7 +57,7 @@ function row(candidate: Candidate, answer: Placed, onPoint: (rank: number) => vo
   const away = at ? metres(distanceM(at, [candidate.lon, candidate.lat])) : candidate.cell.join(", ");
   const weight = candidate.weight === null ? "" : candidate.weight === 0 ? "left out" : percent(candidate.weight);
   const [turned, unlike] = [bearing(candidate.heading_deg), candidate.distance.toFixed(3)];
-  const label = `Rank ${candidate.rank}: ${at ? `${away} from the fix` : `cell ${away}`}, points to ${turned}, unlikeness ${unlike}${weight && `, weight ${weight}`}`;
+  const label = `Rank ${candidate.rank}: ${at ? `${away} from the answer` : `cell ${away}`}, points to ${turned}, unlikeness ${unlike}${weight && `, weight ${weight}`}`;
   return h(
     "button",
     { type: "button", class: "candidate", "aria-label": label, click: point, focus: point, mouseenter: point },

@@ -103,7 +103,11 @@ function where(answer: Placed): HTMLElement {
     "Copy",
   );
   const around =
-    answer.radius95_m === null ? "no radius stated" : `within ${metres(answer.radius95_m)}, 95 times in 100`;
+    answer.status === "unverified"
+      ? "not compared with the map: it may be wrong by any distance"
+      : answer.radius95_m === null
+        ? "no radius stated"
+        : `within ${metres(answer.radius95_m)}, 95 times in 100`;
   return h(
     "div",
     { class: "where" },

@@ -98,6 +98,7 @@ export function tally(items: readonly Item[]): string {
     items.filter((i) => i.stage === "done" && i.answer?.status === status).length;
   const open = items.filter((i) => i.stage !== "done").length;
   const parts = [`${number("fix")} of ${items.length} found`];
+  if (number("unverified")) parts.push(`${number("unverified")} unverified`);
   if (number("no_fix")) parts.push(`${number("no_fix")} no fix`);
   if (number("error")) parts.push(`${number("error")} cannot be used`);
   if (open) parts.push(`${open} to go`);

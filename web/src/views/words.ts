@@ -30,6 +30,7 @@ export function standing(item: Item): { tone: Tone; word: string } {
   if (item.stage === "sending") return { tone: "wait", word: "Looking…" };
   if (item.stage === "waiting") return { tone: "wait", word: "Waiting for the service" };
   if (item.answer?.status === "fix") return { tone: "good", word: "Fix" };
+  if (item.answer?.status === "unverified") return { tone: "unsure", word: "Unverified" };
   if (item.answer?.status === "no_fix") return { tone: "unsure", word: "No fix" };
   return { tone: "bad", word: "Cannot be used" };
 }

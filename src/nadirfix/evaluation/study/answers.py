@@ -9,7 +9,7 @@ import numpy as np
 
 from nadirfix.evaluation.metrics import QueryRecord
 from nadirfix.photo_list import PhotoRecord
-from nadirfix.types import Candidates, Fix, Point
+from nadirfix.types import Candidates, Fix, Point, status_of
 
 __all__ = ["Answers", "answer_from_plain", "plain_from_answer", "record_of"]
 
@@ -63,11 +63,11 @@ def answer_from_plain(plain: Mapping[str, Any], name: str, row: PhotoRecord) -> 
     """The answer as it was, beside the truth of its photo."""
     if "error" in plain:
         return record_of(name, row, error=plain["error"])
-    position, weights = plain["position"], plain["weights"]
+    position, weights = Point(*plain["position"]) if plain["position"] else None, plain["weights"]
     fix = Fix(
         photo=name,
-        status="fix" if position else "no_fix",
-        position=Point(*position) if position else None,
+        status=status_of(position, plain.get("verified")),
+        position=position,
         candidates=_candidates(plain["candidates"]),
         weights=None if weights is None else np.array(weights, np.float64),
         warnings=tuple(plain["warnings"]),
