@@ -17,7 +17,7 @@ from nadirfix.altitude.sweep import AltitudePosterior
 from nadirfix.options.voting import VoteOptions
 from nadirfix.types import AltitudeEstimate, KnownAltitude
 
-__all__ = ["Level", "estimated_altitude", "likely_altitudes", "soft_altitude_m"]
+__all__ = ["Level", "believed", "estimated_altitude", "likely_altitudes", "soft_altitude_m"]
 
 Floats = NDArray[np.float64]
 
@@ -52,14 +52,48 @@ def likely_altitudes(
     if exact:
         return [Level(min(exact, key=lambda k: k.sigma_m).altitude_m, 1.0)]
     steps = _steps(estimate, known, sweep)
+    probability = _density(steps, estimate, known, options, beyond_classes)
+    if sweep is not None:
+        probability = probability * sweep.density_at(steps)
+    return _levels(steps, probability / probability.sum(), options)
+
+
+def believed(
+    altitude_m: Floats, estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude],
+    options: VoteOptions, *, floor: float,
+) -> Floats:  # fmt: skip
+    """How far each of these altitudes is believed before the map is asked: 1 at best.
+
+    The spectrum is sometimes wrong and sure of it: it leaves every altitude at least the ``floor``.
+    """
+    spectrum = 1.0 if estimate is None else _believed(altitude_m, estimate, (), options, floor)
+    return np.asarray(spectrum * _believed(altitude_m, None, known, options, 0.0), np.float64)
+
+
+def _believed(
+    altitude_m: Floats, estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude],
+    options: VoteOptions, floor: float,
+) -> Floats:  # fmt: skip
+    if estimate is None and not known:
+        return np.ones(len(altitude_m))
+    steps = _steps(estimate, known, None)
+    density = _density(steps, estimate, known, options, 0.0)
+    least = density.min() / density.max()
+    share = np.interp(np.log(altitude_m), steps, density / density.max(), left=least, right=least)
+    return np.asarray(np.maximum(share, floor), np.float64)
+
+
+def _density(
+    steps: Floats, estimate: AltitudeEstimate | None, known: Sequence[KnownAltitude], options: VoteOptions,
+    beyond_classes: float,
+) -> Floats:  # fmt: skip
+    """The product of what the spectrum and every prior say of each step."""
     probability = np.ones(len(steps)) if estimate is None else _from_classes(steps, estimate, options.doubt)
     if estimate is not None:
         probability = _at_least_beyond(probability, steps, estimate, beyond_classes)
     for source in known:
         probability = probability * _from_prior(steps, source, options.doubt)
-    if sweep is not None:
-        probability = probability * sweep.density_at(steps)
-    return _levels(steps, probability / probability.sum(), options)
+    return probability
 
 
 def soft_altitude_m(estimate: AltitudeEstimate) -> float:

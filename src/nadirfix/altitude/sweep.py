@@ -1,8 +1,8 @@
-"""The map as altimeter: how similar a photo is to the references at each of a few scales, as a probability.
+"""The map as altimeter: the references a photo resembles at each of a few scales, as a probability.
 
 The middle of a photo is cut for a geometric series of ground sampling distances; each crop is described and
-looked up among all references (ADR 45). Near the true scale the best cosine similarities are high, far
-from it they are those of chance. Between neighbouring scales they change smoothly and are interpolated.
+looked up among all references (ADR 45, 53). Near the true scale the best cosine similarities are high, and
+neighbouring scales name the same place; far from it they are those of chance.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nadirfix.options.sweep import SweepOptions
 
-__all__ = ["AltitudePosterior", "SweptSimilarities", "geometric_series", "sweep_posterior"]
+__all__ = ["AltitudePosterior", "geometric_series", "posterior_of"]
 
 Floats = NDArray[np.float64]
 
@@ -23,19 +23,6 @@ Floats = NDArray[np.float64]
 _STEP = 0.01
 #: An altitude and its deviation are those of the most probable window, this much to either side.
 _WINDOW = 0.18
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SweptSimilarities:
-    """How similar the middle of a photo is to its nearest references, at each altitude of a sweep."""
-
-    altitude_m: Floats  # of the photo's own camera, rising
-    similarity: Floats  # the best cosines, averaged
-
-    def __post_init__(self) -> None:
-        rising = self.altitude_m.size > 0 and self.altitude_m[0] > 0 and np.all(np.diff(self.altitude_m) > 0)
-        if not rising or self.altitude_m.shape != self.similarity.shape:
-            raise ValueError("altitudes rise from above 0 m, and each has a similarity")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,37 +78,13 @@ def geometric_series(lowest: float, highest: float, ratio: float) -> Floats:
     return np.asarray(lowest * ratio ** np.arange(count), np.float64)
 
 
-def sweep_posterior(swept: SweptSimilarities, options: SweepOptions) -> AltitudePosterior:
-    """The probability of every altitude the sweep reaches.
+def posterior_of(altitude_m: Floats, weight: Floats, options: SweepOptions) -> AltitudePosterior:
+    """The probability of every altitude, from hypotheses and what each weighs.
 
     A share of doubt is spread evenly, as the true place may have changed, and another may be similar.
     """
-    low, high = math.log(float(swept.altitude_m[0])) - options.below, math.log(float(swept.altitude_m[-1]))
+    middle, margin = np.log(altitude_m), 3 * options.spread
+    low, high = float(middle.min()) - margin, float(middle.max()) + margin
     steps = np.linspace(low, high, max(2, 1 + round((high - low) / _STEP)))
-    likelihood = _log_likelihood(swept, steps, options)
-    probability = np.exp(likelihood - likelihood.max())
-    blurred = _blurred(probability / probability.sum(), options.spread)
-    return AltitudePosterior(steps, (1 - options.doubt) * blurred + options.doubt / steps.size)
-
-
-def _log_likelihood(swept: SweptSimilarities, steps: Floats, options: SweepOptions) -> Floats:
-    """Interpolated similarities over the temperature; beyond what the sweep reaches those of chance.
-
-    A crop that shows somewhat more ground than its reference is as similar to it as one that shows the same:
-    similarities peak below the true altitude, by a factor that was measured. A little below the first
-    altitude the whole frame, which is its crop, is part of a reference and still similar to it.
-    """
-    centers = np.log(swept.altitude_m) + options.bias
-    bells = np.exp(-0.5 * ((steps[:, None] - centers) / options.smooth) ** 2) + 1e-30
-    between = bells @ swept.similarity / bells.sum(axis=1)
-    beyond = steps > centers[-1] + options.smooth
-    chance = float(np.median(swept.similarity))
-    return np.asarray(np.where(beyond, chance, between) / options.temperature, np.float64)
-
-
-def _blurred(probability: Floats, spread: float) -> Floats:
-    """The probability with a deviation added to it; one that is even stays so up to both ends."""
-    off = np.arange(probability.size) * _STEP
-    bells = np.exp(-0.5 * ((off[:, None] - off) / spread) ** 2)
-    wider = bells @ probability / bells.sum(axis=1)
-    return np.asarray(wider / wider.sum(), np.float64)
+    bells = np.exp(-0.5 * ((steps[:, None] - middle) / options.spread) ** 2) @ weight
+    return AltitudePosterior(steps, (1 - options.doubt) * bells / bells.sum() + options.doubt / steps.size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -47,8 +46,6 @@ _CROPS = 32
 _MATCHED_IMAGES = 8
 #: Of a descriptor's rounding error, so much remains in the difference of two cosine similarities: measured.
 _ERROR_SHARE = 0.05
-#: Crops of a photo that are described at a time.
-_BATCH = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +128,7 @@ class Bundle:
         """Classes fitted to this map; None where the network brings its own."""
         if parts.ALTITUDE_CLASSES not in self.manifest["parts"]:
             return None
-        return self._array(parts.ALTITUDE_CLASSES, dtype=np.float32, rows=len(self.bins))
+        return self.array(parts.ALTITUDE_CLASSES, dtype=np.float32, rows=len(self.bins))
 
     def altitude_scores(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
         """A score for every altitude class, for each input of the altitude network."""
@@ -172,7 +169,7 @@ class Bundle:
     @cached_property
     def prototypes(self) -> NDArray[np.float16]:
         """One direction per class, in the class order."""
-        return self._array(parts.PROTOTYPES, rows=len(self.order))
+        return self.array(parts.PROTOTYPES, rows=len(self.order))
 
     @cached_property
     def cell_classifier(self) -> CellClassifier:
@@ -188,7 +185,7 @@ class Bundle:
         """What whitens descriptors; None where the bundle has them as the network gives them."""
         if parts.PROJECTION not in self.manifest["parts"]:
             return None
-        return Projection.from_array(self._array(parts.PROJECTION, dtype=np.float32))
+        return Projection.from_array(self.array(parts.PROJECTION, dtype=np.float32))
 
     def describe(self, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
         """Raw embeddings (a row each) as descriptors: what references are compared by."""
@@ -214,7 +211,7 @@ class Bundle:
     def references(self) -> References:
         """Where the reference views look from."""
         older = parts.PARQUET in self.manifest["parts"]
-        return read_references(self.path / (parts.PARQUET if older else parts.REFERENCES), self.order)
+        return read_references(self.path / (parts.PARQUET if older else parts.REFERENCES), len(self.order))
 
     @property
     def reference_count(self) -> int:
@@ -224,7 +221,7 @@ class Bundle:
     @cached_property
     def descriptors(self) -> NDArray[np.float16]:
         """The descriptors of the reference views: one unit vector each, read from disk as needed."""
-        return self._array(parts.DESCRIPTORS, rows=len(self.references))
+        return self.array(parts.DESCRIPTORS, rows=len(self.references))
 
     @cached_property
     def index(self) -> ReferenceIndex:
@@ -236,29 +233,16 @@ class Bundle:
     @cached_property
     def reference_search(self) -> ReferenceSearch:
         """What it takes to let a whole frame vote for where it lies."""
-        from nadirfix.retrieval.crops import ReferenceSearch
+        from nadirfix.bundle.reference_search import search_of
 
-        size = self.recipe.place_network
-        return ReferenceSearch(
-            canonical=self.canonical,
-            crop_px=(size.width_px, size.height_px),
-            describe=self._described_crops,
-            nearest=self.index.nearest,
-            references=self.references,
-            epsg=self.epsg,
-            enlarge=self.recipe.enlarge,
-        )
+        return search_of(self)
 
-    def _described_crops(self, crops: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Crops (rows, columns, RGB) as descriptors; a few at a time, and the last ones one by one.
+    @cached_property
+    def low_reference_search(self) -> ReferenceSearch | None:
+        """The same among references for photos from low above; None where the bundle has none."""
+        from nadirfix.bundle.reference_search import low_search_of
 
-        Libraries prepare a network for each batch size anew, which takes longer than to run it.
-        """
-        planes = np.moveaxis(crops, -1, 1)
-        whole = len(planes) - len(planes) % _BATCH
-        cuts = [*range(0, whole, _BATCH), *range(whole, len(planes) + 1)]
-        embeddings = [self.place_network.run(planes[a:b]) for a, b in itertools.pairwise(cuts)]
-        return self.describe(np.concatenate(embeddings))
+        return low_search_of(self)
 
     @property
     def matcher_name(self) -> str | None:
@@ -289,7 +273,8 @@ class Bundle:
         int8 = self.path / int8_name if int8_name in listed else None
         return NetworkFiles(self.path / name, int8, listed.get(name, {}).get("sha256", ""))
 
-    def _array(self, name: str, *, dtype: type = np.float16, rows: int | None = None) -> NDArray[Any]:
+    def array(self, name: str, *, dtype: type = np.float16, rows: int | None = None) -> NDArray[Any]:
+        """A part that holds numbers, read from disk as needed; one of another kind or length is damaged."""
         try:
             array: NDArray[Any] = np.load(self.path / name, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:

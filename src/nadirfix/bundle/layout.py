@@ -19,6 +19,9 @@ __all__ = [
     "ALTITUDE_WEIGHTS",
     "DESCRIPTORS",
     "FORMAT",
+    "LOW_DESCRIPTORS",
+    "LOW_PROJECTION",
+    "LOW_REFERENCES",
     "MANIFEST",
     "MATCHER",
     "OLDEST",
@@ -55,6 +58,9 @@ PROTOTYPES, DESCRIPTORS, REFERENCES = "prototypes.npy", "descriptors.npy", "refe
 #: What references were in up to layout 4.
 PARQUET = "references.parquet"
 PROJECTION = "projection.npy"
+#: The same of the references for photos from low above, where the bundle has them (ADR 53).
+LOW_DESCRIPTORS, LOW_REFERENCES = "low_descriptors.npy", "low_references.npy"
+LOW_PROJECTION = "low_projection.npy"
 
 Manifest = dict[str, Any]
 

@@ -74,13 +74,13 @@ class References:
         return slice(int(self.starts[label]), int(self.starts[label + 1]))
 
 
-def read_references(path: Path, order: ClassOrder) -> References:
-    """Read the table of a bundle with this class order."""
+def read_references(path: Path, classes: int) -> References:
+    """Read the table of a bundle with so many classes."""
     columns = _from_parquet if path.name == PARQUET else _from_array
     number, east, north, heading, cell_e, cell_n, epsg = columns(path)
     if not len(epsg):
         raise damaged(path.parent, f"{path.name} holds no references")
-    starts = np.searchsorted(number, np.arange(len(order) + 1)).astype(np.int64)
+    starts = np.searchsorted(number, np.arange(classes + 1)).astype(np.int64)
     cell = np.column_stack([cell_e, cell_n]).astype(np.int64)
     return References(east, north, heading, cell, starts, int(epsg[0]))
 

@@ -13,6 +13,7 @@ from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.offline.database import Database
 from nadirfix.offline.describe import ReferenceRenderer, index_cells
 from nadirfix.offline.int8 import quantise_networks
+from nadirfix.offline.low_references import add_low_references
 from nadirfix.offline.manifest import bundle_facts, map_inputs
 from nadirfix.offline.matcher import matcher_card, write_matcher
 from nadirfix.offline.networks import choose_networks, require_training_libraries
@@ -58,10 +59,12 @@ def build_bundle(
     renderer = ReferenceRenderer(texture, canonical, references, recipe.place_network.size_px)
     cards = quantise_networks(renderer, context, cards)
     described = Database(context, renderer, grid.origin_m).make()
+    low = add_low_references(context, grid)
     index_cells(workdir, order, recipe.head)
     write_matcher(workdir)
     facts = bundle_facts(recipe, texture, grid, order, cards)
-    workdir.finish({**facts, "described": described, "counts": _counts(chosen, references, order)})
+    counts = _counts(chosen, references, order)
+    workdir.finish({**facts, "described": described, "counts": counts, "low_references": low})
     return Bundle.load(target)
 
 

@@ -29,7 +29,7 @@ from nadirfix.retrieval.whitening import Projection
 from nadirfix.runtime import Network, load_network
 from nadirfix.runtime.benchmark import cosine_similarity
 
-__all__ = ["Database"]
+__all__ = ["LOW", "MAIN", "Database", "DatabaseParts"]
 
 Record = dict[str, Any]
 
@@ -41,6 +41,20 @@ _COMPARED, _COMPARED_MOSAICS = 24, 4
 _NOTE = "described.json"
 
 
+@dataclass(frozen=True, slots=True)
+class DatabaseParts:
+    """Which parts of a bundle one set of references is written to; prototypes are the first set's alone."""
+
+    descriptors: str
+    projection: str
+    prototypes: str | None
+    prefix: str  # of what lies in the work folder meanwhile
+
+
+MAIN = DatabaseParts(parts.DESCRIPTORS, parts.PROJECTION, parts.PROTOTYPES, "")
+LOW = DatabaseParts(parts.LOW_DESCRIPTORS, parts.LOW_PROJECTION, None, "low_")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Database:
     """Describes the references of a bundle that is being built."""
@@ -48,6 +62,7 @@ class Database:
     context: BuildContext
     renderer: ReferenceRenderer
     origin_m: tuple[float, float]
+    parts: DatabaseParts = MAIN
 
     @property
     def _workdir(self) -> WorkDir:
@@ -59,22 +74,27 @@ class Database:
 
     def make(self) -> Record:
         """Write descriptors, projection and prototypes; how references were described."""
-        workdir, target = self._workdir, self._workdir.part(parts.DESCRIPTORS)
+        workdir, target = self._workdir, self._workdir.part(self.parts.descriptors)
         whiten = self._options.whiten_dims > 0
-        units = workdir.folder / "units.npy" if whiten else target
-        record = workdir.note(_NOTE) or workdir.write_note(_NOTE, self._describe(units))
+        units, note = self._scratch("units.npy") if whiten else target, self.parts.prefix + _NOTE
+        record = workdir.note(note) or workdir.write_note(note, self._describe(units))
         if whiten and not target.exists():
             self._whiten(units, target)
-        if not workdir.part(parts.PROTOTYPES).exists():  # a trained head brought its own
+        prototypes = self.parts.prototypes and workdir.part(self.parts.prototypes)
+        if prototypes and not prototypes.exists():  # a trained head brought its own
             descriptors = np.load(target, mmap_mode="r", allow_pickle=False)
-            save_array(workdir.part(parts.PROTOTYPES), mean_directions(descriptors, self.renderer.references))
+            save_array(prototypes, mean_directions(descriptors, self.renderer.references))
         return record
+
+    def _scratch(self, name: str) -> Path:
+        """Where something lies while this set of references is made."""
+        return self._workdir.folder / f"{self.parts.prefix}{name}"
 
     def _describe(self, units: Path) -> Record:
         """A unit vector for every reference, by the fastest variant of the network that is as good."""
         variant, describer = fastest_variant(self._workdir, parts.PLACE), None
         options: dict[str, Any] = {
-            "folder": self._workdir.folder / "descriptors",
+            "folder": self._scratch("descriptors"),
             "progress": self.context.progress,
         }
         if mosaics_fit(self.context.recipe.place_network, self._options.steps) and find_spec("onnx"):
@@ -112,7 +132,7 @@ class Database:
         progress("whitening references", 0, 2)
         rows = np.load(units, mmap_mode="r", allow_pickle=False)
         projection = Projection.fit(rows, self._options.whiten_dims, power=self._options.whiten_power)
-        save_array(self._workdir.part(parts.PROJECTION), projection.to_array())
+        save_array(self._workdir.part(self.parts.projection), projection.to_array())
         progress("whitening references", 1, 2)
         whiten_references(units, target, projection)
         progress("whitening references", 2, 2)

@@ -29,12 +29,14 @@ def class_order(grid: Grid, views: Views, learnable: set[tuple[int, int]] | None
     return ClassOrder.from_cells(grid, cells if learnable is None else cells & learnable)
 
 
-def sort_references(workdir: WorkDir, views: Views, grid: Grid, order: ClassOrder, epsg: int) -> References:
+def sort_references(
+    workdir: WorkDir, views: Views, grid: Grid, order: ClassOrder, epsg: int, *, part: str = REFERENCES
+) -> References:
     """The views in the database's order, written into the bundle."""
     references = References.sorted_by_class(
         views.east_m, views.north_m, views.heading_deg, epsg=epsg, grid=grid, order=order
     )
-    write_references(references, order, workdir.part(REFERENCES))
+    write_references(references, order, workdir.part(part))
     return references
 
 

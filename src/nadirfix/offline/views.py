@@ -17,10 +17,12 @@ from nadirfix.geo.views import Views
 from nadirfix.image.crop import Canonical
 from nadirfix.options.recipe import Recipe, ReferenceOptions
 
-__all__ = ["ChosenViews", "canonical_view", "choose_views"]
+__all__ = ["ChosenViews", "canonical_view", "choose_views", "low_view"]
 
 Floats = NDArray[np.float64]
 
+#: A map may be so much coarser than the pictures of references that are rendered from it.
+_COARSEST = 1.25
 #: Views tested for coverage at a time; each is 81 places.
 _PIECE = 4096
 
@@ -37,6 +39,15 @@ def canonical_view(recipe: Recipe) -> Canonical:
     """The camera and altitude at which the recipe's references are rendered."""
     bins = AltitudeBins.from_options(recipe.bins)
     return Canonical(recipe.camera, canonical_altitude_m(recipe.references, bins))
+
+
+def low_view(recipe: Recipe, map_gsd_m: float) -> Canonical | None:
+    """The same for photos from low above; None where none are wanted, or the map is too coarse for them."""
+    if recipe.references.low_altitude_m <= 0:
+        return None
+    canonical = Canonical(recipe.camera, recipe.references.low_altitude_m)
+    pixel_m = canonical.footprint_m[0] / recipe.place_network.width_px
+    return canonical if map_gsd_m <= _COARSEST * pixel_m else None
 
 
 def choose_views(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from nadirfix.altitude.posterior import estimated_altitude, likely_altitudes
 from nadirfix.altitude.prior import is_altitude, is_deviation
-from nadirfix.altitude.sweep import AltitudePosterior, SweptSimilarities, geometric_series, sweep_posterior
+from nadirfix.altitude.sweep import geometric_series
 from nadirfix.arrays import channels_first
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
@@ -23,6 +24,7 @@ from nadirfix.options.recipe import NetworkOptions
 from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.voting import VoteOptions
 from nadirfix.retrieval.crops import PhotoCrops
+from nadirfix.retrieval.voting import Votes, joined
 from nadirfix.types import AltitudeEstimate, KnownAltitude
 
 if TYPE_CHECKING:
@@ -70,23 +72,34 @@ def _with_tags(estimated: PhotoAltitude, photo: DecodedPhoto, votes: VoteOptions
     return PhotoAltitude(altitude_m, photo.camera.gsd_m(altitude_m), estimated.estimate, known=photo.tagged)
 
 
-def sweep_altitudes(
-    crops: PhotoCrops, bundle: Bundle, options: SweepOptions, *, nearest: int
-) -> AltitudePosterior:
-    """The altitude by the map: from the lowest at which the frame covers a reference, up."""
-    lowest_m, highest_m = _swept_range_m(crops.camera, bundle, options)
-    altitude_m = geometric_series(lowest_m, max(highest_m, lowest_m), options.ratio)
-    gsd_m = np.array([crops.camera.gsd_m(one_m) for one_m in altitude_m])
-    similarity = crops.sweep(gsd_m, options, count=nearest)
-    return sweep_posterior(SweptSimilarities(altitude_m, similarity), options)
+def sweep_altitudes(levels: Sequence[PhotoCrops], bundle: Bundle, options: SweepOptions) -> Votes:
+    """What the photo's middle resembles at every altitude, from the lowest at which it covers a reference.
+
+    ``levels`` are the photo's crops among the references of the whole range and, where the bundle has them,
+    among those for photos from low above. Only the last of them speaks for altitudes below its lowest.
+    """
+    covered_m = _covered_altitude_m(levels[-1])
+    votes = []
+    for crops in levels:
+        lowest_m, highest_m = _covered_altitude_m(crops), _highest_m(crops.camera, bundle, options)
+        if crops is not levels[0]:
+            highest_m = min(highest_m, options.low_share * covered_m)
+        altitude_m = geometric_series(lowest_m, max(highest_m, lowest_m), options.ratio)
+        gsd_m = np.array([crops.camera.gsd_m(one_m) for one_m in altitude_m])
+        lower = options.below if crops is levels[-1] else 1.0
+        votes.append(crops.sweep(gsd_m, options, count=options.retrieve, lower=lower))
+    return joined(votes)
 
 
-def _swept_range_m(camera: Camera, bundle: Bundle, options: SweepOptions) -> tuple[float, float]:
-    """The altitude at which the frame just covers a reference, and the highest that is tried."""
-    wide_m, high_m = bundle.canonical.footprint_m
-    covered_m = max(wide_m * camera.fx_px / camera.width_px, high_m * camera.fy_px / camera.height_px)
-    gsd_m = photo_gsd_m(options.highest_m, nominal=bundle.camera, photo=camera)
-    return covered_m, camera.altitude_m(gsd_m)
+def _covered_altitude_m(crops: PhotoCrops) -> float:
+    """The altitude at which the frame just covers a reference."""
+    camera = crops.camera
+    wide_m, high_m = crops.search.canonical.footprint_m
+    return max(wide_m * camera.fx_px / camera.width_px, high_m * camera.fy_px / camera.height_px)
+
+
+def _highest_m(camera: Camera, bundle: Bundle, options: SweepOptions) -> float:
+    return camera.altitude_m(photo_gsd_m(options.highest_m, nominal=bundle.camera, photo=camera))
 
 
 def estimate_altitude(photo: DecodedPhoto, bundle: Bundle) -> PhotoAltitude:

@@ -18,6 +18,7 @@ from nadirfix.online.altitude import PhotoAltitude
 from nadirfix.online.answer import Placement
 from nadirfix.options.locate import LocateOptions, PriorOptions
 from nadirfix.prior import Prior
+from nadirfix.retrieval.crops import ReferenceSearch
 from nadirfix.retrieval.search_area import rows_within
 from nadirfix.types import Point, View
 from nadirfix.verify.search import HypothesisStage
@@ -62,8 +63,9 @@ def with_deviations(prior: Prior, options: PriorOptions) -> Prior:
 
 
 def rows_in_question(
-    known: Prior, camera: Camera, altitude: PhotoAltitude, bundle: Bundle, options: PriorOptions
-) -> NDArray[np.int64] | None:
+    known: Prior, camera: Camera, altitude: PhotoAltitude, bundle: Bundle, options: PriorOptions,
+    *, among: ReferenceSearch | None = None,
+) -> NDArray[np.int64] | None:  # fmt: skip
     """References that may show a part of the photo; None where nothing is known that narrows them.
 
     The place may be the aircraft's or the frame centre's, so it reaches half a frame and half a reference
@@ -73,7 +75,8 @@ def rows_in_question(
         return None
     highest_m = altitude.altitude_m or float(bundle.bins.centers_m[-1])
     reach_m = (math.hypot(*camera.footprint_m(highest_m)) + max(bundle.canonical.footprint_m)) / 2
-    return rows_within(bundle.references, known, epsg=bundle.epsg, reach_m=reach_m, deviations=options.reach)
+    references = bundle.references if among is None else among.references
+    return rows_within(references, known, epsg=bundle.epsg, reach_m=reach_m, deviations=options.reach)
 
 
 def agreeing_stages(

@@ -69,6 +69,8 @@ class ReferenceOptions:
 
     canonical_altitude_m: float = 125.0  # lowered to the smallest altitude class centre where that is less
     stride_m: float = 65.0
+    low_altitude_m: float = 0.0  # from which a second set is rendered, for photos from low above; 0: none
+    low_stride_m: float = 45.0
     headings: int = 12
     valid_share: float = 0.8  # views with less of the map under them are left out and counted
     whiten_dims: int = 0  # descriptors are whitened on the map's own references to so many numbers; 0: not
@@ -199,7 +201,9 @@ class Recipe:
     bins: BinOptions = field(default_factory=BinOptions)
     grid: GridOptions = field(default_factory=GridOptions)
     references: ReferenceOptions = field(
-        default_factory=lambda: ReferenceOptions(whiten_dims=256, whiten_power=0.5, steps=14)
+        default_factory=lambda: ReferenceOptions(
+            whiten_dims=256, whiten_power=0.5, steps=14, low_altitude_m=62.5
+        )
     )
     head: HeadOptions = field(default_factory=HeadOptions)
     augment: AugmentOptions = field(default_factory=AugmentOptions)

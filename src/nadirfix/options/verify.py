@@ -56,7 +56,8 @@ class SearchOptions:
     """Which hypotheses are verified, in which order, and when that is enough."""
 
     middle: int = 2  # hypotheses of the photo's middle alone, before anything more is described
-    altitude_sweep: int = 4  # of its middle at every altitude, before the whole frame votes
+    swept: int = 8  # of its middle at every altitude the map was swept for
+    altitude_sweep: int = 4  # of its middle at every altitude of the spectrum, before the whole frame votes
     whole_frame: int = 6  # of the whole frame at every altitude
     batch_size: int = 2  # so many are matched before any of them is matched again, finer
     refine: bool = True  # match again, finer and coarser, unless the first match is beyond doubt
@@ -67,7 +68,14 @@ class SearchOptions:
     reported: int = 4  # hypotheses reported with an answer
 
     def __post_init__(self) -> None:
-        counts = (self.middle, self.altitude_sweep, self.whole_frame, self.competing, self.reported)
+        counts = (
+            self.middle,
+            self.swept,
+            self.altitude_sweep,
+            self.whole_frame,
+            self.competing,
+            self.reported,
+        )
         shares = all(0 <= share <= 1 for share in (self.alias_share, self.min_confidence))
         enough = self.beyond_doubt > 0  # infinity: always in doubt
         if not (self.batch_size >= 1 and min(counts) >= 0 and shares and enough):

@@ -14,13 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
-from nadirfix.image.crop import Canonical, Picture, Pixels, ScaledPhoto, canonical_crop, scaled_photo
+from nadirfix.image.crop import (
+    Canonical,
+    Picture,
+    Pixels,
+    ScaledPhoto,
+    canonical_crop,
+    crop_window_px,
+    scaled_photo,
+)
 from nadirfix.options.recipe import Enlarge
 from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.voting import VoteOptions
-from nadirfix.retrieval.voting import Votes, vote_weights
+from nadirfix.retrieval.voting import Votes, joined, vote_weights
 
-__all__ = ["PhotoCrops", "ReferenceSearch", "ReferenceViews", "Scale"]
+__all__ = ["Embedded", "PhotoCrops", "ReferenceSearch", "ReferenceViews", "Scale"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -28,6 +36,10 @@ Ints = NDArray[np.int64]
 
 #: Where a crop lies: ground sampling distance, and its middle right of and above the photo's, in its pixels.
 _CropKey = tuple[float, float, float]
+#: The same whatever the scale: how wide it is, and its middle, in photo pixels.
+_Window = tuple[float, float, float]
+#: Raw embeddings of pieces of a photo.
+Embedded = dict[_Window, Singles]
 #: Crops cut before they are described: so many are in memory, however many altitudes are tried.
 _AT_ONCE = 48
 #: In the place of a crop that has been described already.
@@ -60,21 +72,30 @@ class ReferenceViews(Protocol):
         """Where the top of each points."""
 
 
+class Nearest(Protocol):
+    """Finds the references nearest to descriptors, among all of them or among some rows."""
+
+    def __call__(self, descriptors: Singles, k: int, *, within: Ints | None = None) -> tuple[Ints, Floats]:
+        """Rows and cosine similarities of the k nearest to each, the nearest first."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ReferenceSearch:
     """What a bundle knows: how crops are described, which references are nearest, and where those are.
 
-    ``describe`` takes crops (count, rows, columns, RGB) and gives a descriptor each; ``nearest`` takes
-    descriptors and a count and gives so many rows and cosine similarities for each, the nearest first.
+    ``embed`` takes crops (count, rows, columns, RGB) and gives a raw embedding each, which ``project`` turns
+    into descriptors; ``nearest`` takes descriptors and a count and gives so many rows and cosine
+    similarities for each, the nearest first.
     """
 
     canonical: Canonical
     crop_px: tuple[int, int]
-    describe: Callable[[Picture], Singles]
-    nearest: Callable[[Singles, int], tuple[Ints, Floats]]
+    embed: Callable[[Picture], Singles]
+    nearest: Nearest
     references: ReferenceViews
     epsg: int
     enlarge: Enlarge = "mean"
+    project: Callable[[Singles], Singles] = np.asarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,31 +109,43 @@ class _Neighbours:
 class PhotoCrops:
     """The crops of a photo at the references' scale; keeps their descriptors and nearest references."""
 
-    def __init__(self, pixels: Pixels, camera: Camera, search: ReferenceSearch) -> None:
+    def __init__(
+        self, pixels: Pixels, camera: Camera, search: ReferenceSearch, *, embedded: Embedded | None = None
+    ) -> None:
         self.camera, self.search = camera, search
         self._pixels = pixels
+        self._embedded: Embedded = {} if embedded is None else embedded
         self._described: dict[_CropKey, Singles] = {}
         self._neighbours: dict[tuple[_CropKey, int], _Neighbours] = {}
         self._scaled: tuple[float, ScaledPhoto] | None = None
         self._swept: list[_CropKey] = []
         self._reuse = 0.0
 
-    def sweep(self, gsd_m: Floats, options: SweepOptions, *, count: int) -> Floats:
-        """The similarity of the photo's middle to its nearest references, at each of these scales.
+    def sharing(self, search: ReferenceSearch) -> PhotoCrops:
+        """The same photo looked up among other references; a crop that both need is embedded once."""
+        return PhotoCrops(self._pixels, self.camera, search, embedded=self._embedded)
 
-        Votes of the middle at scales nearby use the same crops from now on, and as many references.
+    def sweep(self, gsd_m: Floats, options: SweepOptions, *, count: int, lower: float = 1.0) -> Votes:
+        """The votes of the photo's middle at each of these scales, as heavy as they are similar.
+
+        The first crop is the whole frame, which also speaks for a share ``lower`` of its scale. Votes of the
+        middle at scales nearby use the same crops from now on, and as many references.
         """
         cut = [self._cut_middle(gsd) for gsd in gsd_m.tolist()]
         new = {key: crop for one in cut for key, crop in one.items() if key not in self._described}
         self._describe(new)
         self._swept, self._reuse = [key for one in cut for key in one], options.reuse
         self._look_up(self._swept, count)
-        nearest = [self._neighbours[key, count].cosines[: options.nearest].mean() for key in self._swept]
-        return np.asarray(nearest, np.float64)
+        pairs = [*zip(gsd_m.tolist(), self._swept, strict=True)]
+        if lower < 1:
+            pairs.append((lower * pairs[0][0], pairs[0][1]))
+        return joined([self._swept_votes(gsd, key, options, count) for gsd, key in pairs])
 
-    def cache_middle(self, gsd_m: float, descriptor: Singles) -> None:
-        """The middle of the photo at this scale has been described already."""
-        self._described[_crop_key(gsd_m, np.zeros(2))] = descriptor
+    def cache_middle(self, gsd_m: float, embedding: Singles) -> None:
+        """The middle of the photo at this scale has been embedded already."""
+        key = _crop_key(gsd_m, np.zeros(2))
+        self._embedded[self._window(key)] = embedding
+        self._described[key] = self.search.project(embedding[None])[0]
 
     def votes_of_middle(self, scale: Scale, options: VoteOptions) -> Votes:
         """The votes of the middle of the photo alone, which must have been described."""
@@ -179,16 +212,25 @@ class PhotoCrops:
 
     def _describe(self, pending: dict[_CropKey, Picture]) -> dict[_CropKey, Picture]:
         """Describe these crops together; nothing is pending any more."""
+        new = {key: crop for key, crop in pending.items() if self._window(key) not in self._embedded}
+        if new:
+            embeddings = self.search.embed(np.stack(list(new.values())))
+            self._embedded |= {self._window(key): one for key, one in zip(new, embeddings, strict=True)}
         if pending:
-            descriptors = self.search.describe(np.stack(list(pending.values())))
-            self._described |= dict(zip(pending, descriptors, strict=True))
+            raw = np.stack([self._embedded[self._window(key)] for key in pending])
+            self._described |= dict(zip(pending, self.search.project(raw), strict=True))
         return {}
+
+    def _window(self, key: _CropKey) -> _Window:
+        """Which piece of the photo a crop shows, whatever references it is compared with."""
+        (width, _), _ = crop_window_px(self.camera, key[0], self.search.canonical)
+        return round(width, 3), key[1], key[2]
 
     def _votes(
         self, crops_by_scale: Sequence[tuple[Scale, Sequence[_CropKey]]], options: VoteOptions
     ) -> Votes:
         self._look_up([key for _, keys in crops_by_scale for key in keys], options.retrieve)
-        return _joined([self._votes_at(scale, keys, options) for scale, keys in crops_by_scale])
+        return joined([self._votes_at(scale, keys, options) for scale, keys in crops_by_scale])
 
     def _look_up(self, keys: Sequence[_CropKey], count: int) -> None:
         """Find the references nearest to these crops, in one pass over all of them."""
@@ -197,6 +239,17 @@ class PhotoCrops:
             rows, cosines = self.search.nearest(np.stack([self._described[key] for key in missing]), count)
             for i, key in enumerate(missing):
                 self._neighbours[key, count] = _Neighbours(rows[i], cosines[i])
+
+    def _swept_votes(self, gsd_m: float, key: _CropKey, options: SweepOptions, count: int) -> Votes:
+        """A crop's votes for the frame's middle: of all scales the most similar references count most."""
+        near, references = self._neighbours[key, count], self.search.references
+        none = np.zeros(near.rows.size)
+        return Votes(
+            right_px=none, ahead_px=none, gsd_m=np.full(none.size, gsd_m),
+            east_m=references.east_m[near.rows], north_m=references.north_m[near.rows],
+            heading_deg=references.heading_deg[near.rows],
+            weight=np.exp(near.cosines / options.temperature),
+        )  # fmt: skip
 
     def _votes_at(self, scale: Scale, keys: Sequence[_CropKey], options: VoteOptions) -> Votes:
         neighbours = [self._neighbours[key, options.retrieve] for key in keys]
@@ -219,7 +272,3 @@ class PhotoCrops:
 def _crop_key(gsd_m: float, middle_px: Floats) -> _CropKey:
     """Rounded, so that the same crop reached in two ways is the same."""
     return round(gsd_m, 9), round(float(middle_px[0]), 3) + 0.0, round(float(middle_px[1]), 3) + 0.0
-
-
-def _joined(votes: Sequence[Votes]) -> Votes:
-    return Votes(*(np.concatenate([getattr(v, name) for v in votes]) for name in Votes.__slots__))

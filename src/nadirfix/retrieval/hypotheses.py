@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from nadirfix.camera import Camera
 from nadirfix.options.voting import VoteOptions
 from nadirfix.retrieval.crops import PhotoCrops, Scale
-from nadirfix.retrieval.voting import hypotheses_from, merged
+from nadirfix.retrieval.voting import Votes, hypotheses_from, merged
 from nadirfix.types import Hypothesis
 
-__all__ = ["hypotheses", "hypotheses_of_middle"]
+__all__ = ["hypotheses", "hypotheses_of_middle", "hypotheses_of_sweep"]
 
 
 def hypotheses_of_middle(photo: PhotoCrops, scale: Scale, options: VoteOptions) -> list[Hypothesis]:
     """Views the photo may show according to its middle alone, which has been described: for nothing."""
     votes = photo.votes_of_middle(scale, options)
     return hypotheses_from(votes, photo.camera, photo.search.epsg, options)
+
+
+def hypotheses_of_sweep(
+    votes: Votes, camera: Camera, epsg: int, options: VoteOptions, *, scale: float
+) -> list[Hypothesis]:
+    """Views the photo may show according to its middle at every altitude that was swept.
+
+    Crops of neighbouring altitudes look alike: their votes for one place count together.
+    """
+    return hypotheses_from(votes, camera, epsg, replace(options, scale=scale))
 
 
 def hypotheses(photo: PhotoCrops, scales: Sequence[Scale], options: VoteOptions) -> list[Hypothesis]:

@@ -20,7 +20,7 @@ from nadirfix.geo.angle import compass_deg, wrap_deg
 from nadirfix.options.voting import VoteOptions
 from nadirfix.types import Hypothesis, Point, View
 
-__all__ = ["Votes", "hypotheses_from", "merged", "vote_weights"]
+__all__ = ["Votes", "hypotheses_from", "joined", "merged", "vote_weights"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,6 +64,11 @@ class Votes:
         east = self.east_m - right * np.cos(turn) - ahead * np.sin(turn)
         north = self.north_m + right * np.sin(turn) - ahead * np.cos(turn)
         return east, north
+
+
+def joined(votes: Sequence[Votes]) -> Votes:
+    """All votes as one."""
+    return Votes(*(np.concatenate([getattr(v, name) for v in votes]) for name in Votes.__slots__))
 
 
 def vote_weights(similarity: Floats, temperature: float) -> Floats:

@@ -72,27 +72,33 @@ class HypothesisSource(Protocol):
     def from_middle(self, options: VoteOptions) -> list[Hypothesis]:
         """What looks like the middle of the photo, for nothing: it has been retrieved already."""
 
-    def from_votes(self, options: VoteOptions) -> list[Hypothesis]:
-        """What the frame's crops vote for."""
+    def from_sweep(self, options: VoteOptions) -> list[Hypothesis]:
+        """What looks like its middle at some altitude; nothing where none was swept for."""
+
+    def from_spectrum(self, options: VoteOptions) -> list[Hypothesis]:
+        """What its middle looks like at the altitudes the spectrum and what is known speak for."""
+
+    def from_frame(self, options: VoteOptions) -> list[Hypothesis]:
+        """What crops of the whole frame vote for, at the altitudes all of that and the map speak for."""
 
 
 def hypothesis_stages(
-    sources: Sequence[HypothesisSource], votes: VoteOptions, options: SearchOptions
+    source: HypothesisSource, votes: VoteOptions, options: SearchOptions
 ) -> Iterator[HypothesisStage]:
     """What looks like the photo's middle; if the map confirms none of that, its middle at every altitude.
 
-    And if it confirms none of those either, the whole frame at every altitude. Each stage costs ten times the
-    one before and is made only when it comes to that. Sources weigh altitudes differently; the first also
-    has the middle as it was retrieved.
+    And if it confirms none of those either, the whole frame at every altitude. Each stage costs more than
+    the one before and is made only when it comes to that.
     """
     if options.middle:
-        yield HypothesisStage(sources[0].from_middle(votes), options.middle)
+        yield HypothesisStage(source.from_middle(votes), options.middle)
+    if options.swept:
+        yield HypothesisStage(source.from_sweep(votes), options.swept)
     frame = replace(votes, consensus=math.inf)
     if options.altitude_sweep:
-        single = replace(frame, crops=1)
-        yield from (HypothesisStage(s.from_votes(single), options.altitude_sweep) for s in sources)
+        yield HypothesisStage(source.from_spectrum(replace(frame, crops=1)), options.altitude_sweep)
     if options.whole_frame:
-        yield from (HypothesisStage(s.from_votes(frame), options.whole_frame) for s in sources)
+        yield HypothesisStage(source.from_frame(frame), options.whole_frame)
 
 
 def verify_hypotheses(
