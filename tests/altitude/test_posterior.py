@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nadirfix.altitude.bins import AltitudeBins
-from nadirfix.altitude.posterior import likely_altitudes, soft_altitude_m
-from nadirfix.altitude.sweep import SweptSimilarities, sweep_posterior
+from nadirfix.altitude.posterior import believed, likely_altitudes, soft_altitude_m
+from nadirfix.altitude.sweep import posterior_of
 from nadirfix.options.recipe import BinOptions
 from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.voting import VoteOptions
@@ -138,11 +138,20 @@ def test_bins_that_widen_much_reach_down_to_the_ground_and_no_farther() -> None:
 
 def test_where_the_spectrum_has_no_class_a_sweep_is_not_outvoted() -> None:
     """A photo from 70 m: the spectrum says 600 m and is sure of it, the map says 70 m and is less so."""
-    similarity = np.array([0.4, 0.37, 0.3, 0.3])
-    sweep = sweep_posterior(
-        SweptSimilarities(np.array([70.0, 92.0, 122.0, 600.0]), similarity), SweepOptions()
-    )
+    sweep = posterior_of(np.array([70.0, 92.0, 600.0]), np.array([0.8, 0.15, 0.05]), SweepOptions())
     sure = estimate(m625=1.0)
     assert altitudes(likely_altitudes(sure, [], OPTIONS))[0] > 550
     assert altitudes(likely_altitudes(sure, [], OPTIONS, sweep=sweep, beyond_classes=1.0))[0] < 90
     assert altitudes(likely_altitudes(None, [], OPTIONS, sweep=sweep))[0] < 90
+
+
+def test_how_far_altitudes_are_believed_before_the_map_is_asked() -> None:
+    """The spectrum leaves every altitude its floor; what is known by hand does not."""
+    asked_m = np.array([60.0, 300.0, 625.0])
+    by_spectrum = believed(asked_m, estimate(m625=1.0), (), OPTIONS, floor=0.3)
+    assert by_spectrum == pytest.approx([0.3, 0.3, 1.0], rel=0.02)
+    by_hand = believed(asked_m, None, [KnownAltitude(300.0, 30.0)], OPTIONS, floor=0.3)
+    assert by_hand[1] == pytest.approx(1.0, rel=0.02) and max(by_hand[[0, 2]]) < 0.02
+    both = believed(asked_m, estimate(m625=1.0), [KnownAltitude(300.0, 30.0)], OPTIONS, floor=0.3)
+    assert both == pytest.approx(by_spectrum * by_hand)
+    assert believed(asked_m, None, (), OPTIONS, floor=0.3).tolist() == [1.0, 1.0, 1.0]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nadirfix.altitude.sweep import SweptSimilarities, geometric_series, sweep_posterior
-from nadirfix.bundle import Bundle
+from nadirfix.altitude.sweep import geometric_series
+from nadirfix.bundle.reference_search import search_of
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.crop import Canonical, canonical_crop, scaled_photo
@@ -18,7 +18,7 @@ from nadirfix.options.recipe import RECIPES, NetworkOptions
 from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.voting import VoteOptions
 from nadirfix.retrieval.crops import PhotoCrops, ReferenceSearch, Scale
-from nadirfix.retrieval.hypotheses import hypotheses, hypotheses_of_middle
+from nadirfix.retrieval.hypotheses import hypotheses, hypotheses_of_middle, hypotheses_of_sweep
 from nadirfix.types import Point, View
 from tests.ground import AnalyticGround
 
@@ -109,7 +109,7 @@ def test_the_middle_votes_for_nothing_and_is_never_described_again(search: Refer
     truth = View(Point(GROUND.center[0] + 5.0, GROUND.center[1] + 3.0, 32633), 300.0, 60.0)
     scale = Scale(CAMERA.gsd_m(300.0), 1.0)
     options = VoteOptions(position_m=20.0, retrieve=4, extra_altitudes=0)
-    crops = PhotoCrops(photo(truth), CAMERA, replace(search, describe=counted))
+    crops = PhotoCrops(photo(truth), CAMERA, replace(search, embed=counted))
     size = {"width_px": SIZE, "height_px": SIZE}
     middle = canonical_crop(photo(truth), CAMERA, scale.gsd_m, CANONICAL, **size)
     crops.cache_middle(scale.gsd_m, described(middle.pixels[None])[0])
@@ -128,17 +128,19 @@ def test_the_middle_comes_to_every_scale_as_the_recipe_says(search: ReferenceSea
         recorded.extend(crops)
         return described(crops)
 
-    bundle = SimpleNamespace(
-        recipe=replace(
-            RECIPES["tiny"], enlarge=enlarge, place_network=NetworkOptions(width_px=SIZE, height_px=SIZE)
-        ),
-        canonical=CANONICAL, epsg=32633, references=search.references, index=search, _described_crops=record,
+    network = NetworkOptions(width_px=SIZE, height_px=SIZE)
+
+    def run(planes: np.ndarray) -> np.ndarray:
+        return record(np.moveaxis(planes, 1, -1))
+
+    bundle: Any = SimpleNamespace(
+        recipe=replace(RECIPES["tiny"], enlarge=enlarge, place_network=network), canonical=CANONICAL,
+        epsg=32633, references=search.references, index=search, describe=np.asarray,
+        place_network=SimpleNamespace(run=run),
     )  # fmt: skip
     noise = np.random.default_rng(0).integers(0, 255, (384, 512, 3)).astype(np.uint8)
     gsd_m, size = CAMERA.gsd_m(300.0), {"width_px": SIZE, "height_px": SIZE}
-    PhotoCrops(noise, CAMERA, Bundle.reference_search.func(bundle)).votes(
-        [Scale(gsd_m, 1.0)], VoteOptions(), crops=1
-    )
+    PhotoCrops(noise, CAMERA, search_of(bundle)).votes([Scale(gsd_m, 1.0)], VoteOptions(), crops=1)
     crop = canonical_crop(noise, CAMERA, gsd_m, CANONICAL, enlarge=enlarge, **size)
     assert np.array_equal(recorded, crop.pixels[None])
 
@@ -223,13 +225,13 @@ def test_the_frame_votes_at_the_altitudes_its_middle_speaks_for(search: Referenc
     altitudes = [260.0 * 1.2**k for k in range(-3, 6)]
     scales = [Scale(CAMERA.gsd_m(a), 0.2 if a > 500 else 0.05) for a in altitudes]
     options = VoteOptions(position_m=20.0, retrieve=6, consensus=2.0, promising=2)
-    found = hypotheses(PhotoCrops(photo(truth), CAMERA, replace(search, describe=counted)), scales, options)
+    found = hypotheses(PhotoCrops(photo(truth), CAMERA, replace(search, embed=counted)), scales, options)
     assert batches[0] == 9 and len(batches) == 2 and batches[1] <= 2 * options.crops
     best = found[0].view
     assert best.center.distance_m(truth.center) < 20 and best.altitude_m == pytest.approx(260.0, rel=0.12)
 
 
-def test_a_sweep_finds_the_scale_and_votes_nearby_use_its_crops(search: ReferenceSearch) -> None:
+def test_a_sweep_finds_the_view_and_votes_nearby_use_its_crops(search: ReferenceSearch) -> None:
     counts: list[int] = []
 
     def counted(crops: np.ndarray) -> np.ndarray:
@@ -237,19 +239,47 @@ def test_a_sweep_finds_the_scale_and_votes_nearby_use_its_crops(search: Referenc
         return described(crops)
 
     truth = View(Point(*GROUND.center, 32633), 300.0, 60.0)
-    crops, options = (
-        PhotoCrops(photo(truth), CAMERA, replace(search, describe=counted)),
-        SweepOptions(bias=0.0),
-    )
+    crops, options = PhotoCrops(photo(truth), CAMERA, replace(search, embed=counted)), SweepOptions()
     altitude_m = geometric_series(125.0, 700.0, options.ratio)
     gsd_m = np.array([CAMERA.gsd_m(one_m) for one_m in altitude_m])
-    similarity = crops.sweep(gsd_m, options, count=8)
-    assert counts == [len(altitude_m)]
-    posterior = sweep_posterior(SweptSimilarities(altitude_m, similarity), options)
-    assert posterior.altitude_m == pytest.approx(300, rel=0.12)
+    swept = crops.sweep(gsd_m, options, count=8)
+    assert counts == [len(altitude_m)] and len(swept) == 8 * len(altitude_m)
+    votes = VoteOptions(position_m=20.0)
+    found = [one.view for one in hypotheses_of_sweep(swept, CAMERA, 32633, votes, scale=options.scale)]
+    assert found[0].altitude_m == pytest.approx(300, rel=0.15)
+    near = [view for view in found[:4] if view.center.distance_m(truth.center) < STRIDE_M]
+    assert near and near[0].heading_deg == pytest.approx(60, abs=10), "this ground repeats itself"
 
     votes = crops.votes([Scale(1.1 * gsd_m[3], 1.0)], VoteOptions(retrieve=8), crops=1)
     assert counts == [len(altitude_m)], "a crop a tenth off in scale is as good"
     assert votes.gsd_m == pytest.approx(np.full(8, 1.1 * gsd_m[3])), "but they vote for the scale tried"
     crops.votes([Scale(0.5 * gsd_m[0], 1.0)], VoteOptions(retrieve=8), crops=1)
     assert counts == [len(altitude_m), 1], "and one far off is not"
+
+
+def test_the_whole_frame_of_a_sweep_also_speaks_for_lower_altitudes(search: ReferenceSearch) -> None:
+    """From half as high the frame is a part of a reference, and resembles it."""
+    crops = PhotoCrops(photo(View(Point(*GROUND.center, 32633), 125.0, 60.0)), CAMERA, search)
+    gsd_m = np.array([CAMERA.gsd_m(125.0), CAMERA.gsd_m(160.0)])
+    swept = crops.sweep(gsd_m, SweepOptions(), count=5, lower=0.62)
+    assert np.unique(swept.gsd_m).tolist() == pytest.approx([0.62 * gsd_m[0], *gsd_m])
+    first, lower = (swept.take(np.isclose(swept.gsd_m, gsd)) for gsd in (gsd_m[0], 0.62 * gsd_m[0]))
+    assert np.array_equal(first.east_m, lower.east_m) and np.array_equal(first.weight, lower.weight)
+
+
+def test_a_crop_two_sets_of_references_need_is_embedded_once(search: ReferenceSearch) -> None:
+    """Half the altitude, half the ground: the same piece of the photo."""
+    counts: list[int] = []
+
+    def counted(crops: np.ndarray) -> np.ndarray:
+        counts.append(len(crops))
+        return described(crops)
+
+    pixels = photo(View(Point(*GROUND.center, 32633), 300.0, 60.0))
+    usual = PhotoCrops(pixels, CAMERA, replace(search, embed=counted))
+    low = usual.sharing(replace(search, embed=counted, canonical=Canonical(CAMERA, 62.5)))
+    gsd_m = np.array([CAMERA.gsd_m(altitude_m) for altitude_m in (125.0, 250.0)])
+    at_once = usual.sweep(gsd_m, SweepOptions(), count=4)
+    later = low.sweep(gsd_m / 2, SweepOptions(), count=4)
+    assert counts == [2]
+    assert np.array_equal(at_once.east_m, later.east_m) and later.gsd_m == pytest.approx(at_once.gsd_m / 2)

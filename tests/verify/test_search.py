@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from nadirfix.bundle.plan import Plan
-from nadirfix.online import verify as online_verify
+from nadirfix.image.crop import Canonical
+from nadirfix.online import hypotheses as online_hypotheses
 from nadirfix.online.altitude import PhotoAltitude
+from nadirfix.options.locate import LocateOptions
 from nadirfix.options.verify import SearchOptions, VerifyOptions
 from nadirfix.options.voting import VoteOptions
 from nadirfix.timing import Stopwatch
@@ -33,32 +35,39 @@ class Recorder:
 
     def __init__(self) -> None:
         self.given: list[VoteOptions] = []
+        self.sweeps = 0
 
     def from_middle(self, options: VoteOptions) -> list[Hypothesis]:
         return [hypothesis(i) for i in range(16)]
 
-    def from_votes(self, options: VoteOptions) -> list[Hypothesis]:
+    def from_sweep(self, options: VoteOptions) -> list[Hypothesis]:
+        self.sweeps += 1
+        return [hypothesis(100 + i) for i in range(16)]
+
+    def from_spectrum(self, options: VoteOptions) -> list[Hypothesis]:
         self.given.append(options)
         return [hypothesis(20 * len(self.given) + i) for i in range(16)]
 
+    from_frame = from_spectrum
 
-def test_another_source_follows_at_the_middle_and_again_with_the_whole_frame() -> None:
-    """What weighs altitudes otherwise has its say before more is described, and once more at the end."""
-    first, second = Recorder(), Recorder()
-    stages = hypothesis_stages([first, second], VoteOptions(), SearchOptions())
-    crops = [(len(first.given), len(second.given)) for _ in stages]
-    assert crops == [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)]
+
+def test_the_map_is_swept_before_the_spectrum_has_its_say_and_the_frame_comes_last() -> None:
+    source = Recorder()
+    stages = hypothesis_stages(source, VoteOptions(), SearchOptions())
+    assert [(source.sweeps, len(source.given)) for _ in stages] == [(0, 0), (1, 0), (1, 1), (1, 2)]
 
 
 def test_the_whole_frame_votes_last_and_only_when_it_comes_to_that() -> None:
     source = Recorder()
-    options = SearchOptions(middle=2, altitude_sweep=2, whole_frame=3)
-    stages = hypothesis_stages([source], VoteOptions(), options)
+    options = SearchOptions(middle=2, swept=5, altitude_sweep=2, whole_frame=3)
+    stages = hypothesis_stages(source, VoteOptions(), options)
     middle = next(stages)
     assert (middle.hypotheses[0].view.center.east_m, middle.limit) == (500_000.0, 2)
     assert not source.given, (
         "the middle has been described already; nothing more is described before it failed"
     )
+    swept = next(stages)
+    assert (swept.hypotheses[0].view.center.east_m, swept.limit) == (600_000.0, 5)
     sweep = next(stages)
     assert (sweep.hypotheses[0].view.center.east_m, sweep.limit) == (520_000.0, 2)
     assert [options.crops for options in source.given] == [1], "its middle at every altitude"
@@ -76,16 +85,20 @@ def vote_of_whole_frame(altitude: PhotoAltitude) -> None:
     evidence: Any = SimpleNamespace(
         photo=photo, altitude=altitude, found=SimpleNamespace(embedding=np.ones(4, np.float32), within=None)
     )
-    bundle: Any = SimpleNamespace(reference_search=None, describe=lambda embedding: embedding)
+    bundle: Any = SimpleNamespace()
     plan = Plan(cropped=True, cells=0, answered_by="voting")
-    crops = online_verify._crops_of(evidence, bundle, plan)
-    online_verify._PhotoHypotheses(evidence, bundle, plan, crops, Stopwatch()).from_votes(VoteOptions())
+    search: Any = SimpleNamespace(canonical=Canonical(CAMERA, 125.0), project=lambda embeddings: embeddings)
+    bundle.reference_search = search
+    source = online_hypotheses.PhotoHypotheses(evidence, bundle, plan, LocateOptions(), Stopwatch())
+    source.from_frame(VoteOptions())
 
 
 def test_altitudes_reach_from_the_lowest_to_the_highest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even where the estimate is all but certain of one class."""
     scales_tried: list[Any] = []
-    monkeypatch.setattr(online_verify, "hypotheses", lambda _f, scales, _o: scales_tried.extend(scales) or [])
+    monkeypatch.setattr(
+        online_hypotheses, "hypotheses", lambda _f, scales, _o: scales_tried.extend(scales) or []
+    )
     centers = np.arange(125.0, 700.0, 50.0)
     sure = np.where(centers == 675.0, 0.989, 0.001)
     vote_of_whole_frame(PhotoAltitude(675.0, 1.0, AltitudeEstimate(675.0, sure, centers)))
@@ -120,6 +133,8 @@ def test_an_implausible_homography_gives_way_to_a_similarity(
 
 def test_an_altitude_that_was_given_is_not_doubted(monkeypatch: pytest.MonkeyPatch) -> None:
     scales_tried: list[Any] = []
-    monkeypatch.setattr(online_verify, "hypotheses", lambda _f, scales, _o: scales_tried.append(scales) or [])
+    monkeypatch.setattr(
+        online_hypotheses, "hypotheses", lambda _f, scales, _o: scales_tried.append(scales) or []
+    )
     vote_of_whole_frame(PhotoAltitude(125.0, CAMERA.gsd_m(125.0), known=(KnownAltitude(125.0, 0.0),)))
     assert [[scale.gsd_m for scale in scales] for scales in scales_tried] == [[CAMERA.gsd_m(125.0)]]

@@ -73,9 +73,10 @@ class PhotoHypotheses:
 
     def from_frame(self, options: VoteOptions) -> list[Hypothesis]:
         """From the whole frame, at every altitude in question."""
-        levels, low = self._levels(options), self._low_crops
+        levels = self._levels(options)
+        low = None if self._sweep is None else self._low_crops
         with self._watch.stage("votes"):
-            if low is None or self._sweep is None:
+            if low is None:
                 return hypotheses(self._crops, self._scales(levels, options), options)
             covered_m = self._covered_m
             usual = [one for one in levels if one.altitude_m >= _USUAL_FROM * covered_m]

@@ -68,14 +68,8 @@ class SearchOptions:
     reported: int = 4  # hypotheses reported with an answer
 
     def __post_init__(self) -> None:
-        counts = (
-            self.middle,
-            self.swept,
-            self.altitude_sweep,
-            self.whole_frame,
-            self.competing,
-            self.reported,
-        )
+        stages = (self.middle, self.swept, self.altitude_sweep, self.whole_frame)
+        counts = (*stages, self.competing, self.reported)
         shares = all(0 <= share <= 1 for share in (self.alias_share, self.min_confidence))
         enough = self.beyond_doubt > 0  # infinity: always in doubt
         if not (self.batch_size >= 1 and min(counts) >= 0 and shares and enough):
