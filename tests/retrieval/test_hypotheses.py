@@ -231,7 +231,7 @@ def test_the_frame_votes_at_the_altitudes_its_middle_speaks_for(search: Referenc
     assert best.center.distance_m(truth.center) < 20 and best.altitude_m == pytest.approx(260.0, rel=0.12)
 
 
-def test_a_sweep_finds_the_view_and_votes_nearby_use_its_crops(search: ReferenceSearch) -> None:
+def test_a_sweep_finds_the_altitude_and_votes_nearby_use_its_crops(search: ReferenceSearch) -> None:
     counts: list[int] = []
 
     def counted(crops: np.ndarray) -> np.ndarray:
@@ -246,9 +246,8 @@ def test_a_sweep_finds_the_view_and_votes_nearby_use_its_crops(search: Reference
     assert counts == [len(altitude_m)] and len(swept) == 8 * len(altitude_m)
     votes = VoteOptions(position_m=20.0)
     found = [one.view for one in hypotheses_of_sweep(swept, CAMERA, 32633, votes, scale=options.scale)]
-    assert found[0].altitude_m == pytest.approx(300, rel=0.15)
-    near = [view for view in found[:4] if view.center.distance_m(truth.center) < STRIDE_M]
-    assert near and near[0].heading_deg == pytest.approx(60, abs=10), "this ground repeats itself"
+    assert all(view.altitude_m == pytest.approx(300, rel=0.15) for view in found[:4])
+    assert all(view.heading_deg % 180 == pytest.approx(60, abs=10) for view in found[:4]), "it repeats itself"
 
     votes = crops.votes([Scale(1.1 * gsd_m[3], 1.0)], VoteOptions(retrieve=8), crops=1)
     assert counts == [len(altitude_m)], "a crop a tenth off in scale is as good"
