@@ -253,6 +253,8 @@ def test_a_sweep_finds_the_altitude_and_votes_nearby_use_its_crops(search: Refer
     assert counts == [len(altitude_m)], "a crop a tenth off in scale is as good"
     assert votes.gsd_m == pytest.approx(np.full(8, 1.1 * gsd_m[3])), "but they vote for the scale tried"
     crops.votes([Scale(0.5 * gsd_m[0], 1.0)], VoteOptions(retrieve=8), crops=1)
+    assert counts == [len(altitude_m)], "below the first altitude the whole frame is all there is"
+    crops.votes([Scale(1.5 * gsd_m[-1], 1.0)], VoteOptions(retrieve=8), crops=1)
     assert counts == [len(altitude_m), 1], "and one far off is not"
 
 
