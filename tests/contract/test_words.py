@@ -31,8 +31,9 @@ VAGUE = PRIVATE | set(
     re.findall(
         r"\w+",
         """
-        account ahead aim alike apart beside comparison counter door draws front host line rest shares stamp
-        trust turns
+        account agreements ahead aim alike apart beside compare comparison confirm counter decide door draws
+        front host line look mapped movement points pulls rest rows shares slope stamp support
+        surroundings trust turns
         """,
     )
 )

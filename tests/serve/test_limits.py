@@ -351,7 +351,7 @@ def test_what_the_service_warms_up_with_lies_nowhere_on_its_map(bundle: Any) -> 
             picture = np.asarray(Image.open(io.BytesIO(photo)).convert("RGB"), float)[..., 0]
             middle = picture.shape[1] // 2
             step = float(np.median(picture[:, middle - 20]) - np.median(picture[:, middle + 20]))
-            warm_ups.append((parameters.altitude_m or 0.0, step))
+            warm_ups.append((parameters.prior.altitude_m or 0.0, step))
             return {}
 
     Watched(bundle, ServeOptions()).warm_up()
