@@ -22,26 +22,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bench.lib.record import networks_of, print_progress, record, record_lines
-from nadirfix.altitude.posterior import likely_altitudes
 from nadirfix.bundle import Bundle
+from nadirfix.bundle.plan import Plan
 from nadirfix.camera import Camera
 from nadirfix.offline import build_bundle
-from nadirfix.online import locate
-from nadirfix.online.altitude import estimate_altitude, sweep_altitudes
+from nadirfix.online import gather_evidence, locate
+from nadirfix.online.hypotheses import PhotoHypotheses
 from nadirfix.online.photo import read_photo
 from nadirfix.options.locate import LocateOptions, TagOptions
 from nadirfix.options.recipe import RECIPES
-from nadirfix.retrieval.crops import PhotoCrops
+from nadirfix.options.sweep import SweepOptions
+from nadirfix.prior import Prior
+from nadirfix.timing import Stopwatch
 from nadirfix.types import Fix, Point
 
 USUAL = LocateOptions(tags=TagOptions(believed=False))
 VARIANTS = {"without": replace(USUAL, sweep=None), "with": USUAL}
 COLUMNS = (
-    "photo", "altitude_m", "spectrum_m", "sweep_m", "sweep_sigma", "fused_m", "verified_m",
+    "photo", "altitude_m", "spectrum_m", "sweep_m", "sweep_sigma", "fused_m", "r1_true", "r1_estimated",
+    "verified_m",
     "without_status", "without_error_m", "without_s", "with_status", "with_error_m", "with_s",
 )  # fmt: skip
-SHARES = (10, 20, 35)
+SHARES = (10, 20, 25, 35, 40)
 Line = dict[str, Any]
 
 
@@ -124,19 +129,28 @@ def error_m(fix: Fix, row: Row) -> float | None:
 
 def altitudes(row: Row, bundle: Bundle, camera: Camera | None) -> Line:
     """The altitude by the picture, by the map, and by both, before anything is verified."""
-    sweep_options, votes = USUAL.sweep, USUAL.votes
-    assert sweep_options is not None
-    photo = read_photo(row.photo, camera, bundle, USUAL)
-    crops = PhotoCrops(photo.pixels, photo.camera, bundle.reference_search)
-    spectrum = estimate_altitude(photo, bundle)
-    sweep = sweep_altitudes(crops, bundle, sweep_options, nearest=votes.retrieve)
-    fused = likely_altitudes(
-        spectrum.estimate, (), votes, sweep=sweep, beyond_classes=sweep_options.beyond_classes
-    )
+    photo, plan = read_photo(row.photo, camera, bundle, USUAL), Plan.of(bundle, USUAL)
+    evidence = gather_evidence(photo, Prior(), bundle, plan, USUAL, watch=Stopwatch())
+    source = PhotoHypotheses(evidence, bundle, plan, USUAL, Stopwatch())
+    by_map, fused = source.altitude_by_map, source.altitude
+    assert by_map is not None and fused is not None
     return {
-        "spectrum_m": spectrum.altitude_m, "sweep_m": sweep.altitude_m, "sweep_sigma": sweep.sigma,
-        "fused_m": fused[0].altitude_m,
+        "spectrum_m": evidence.altitude.altitude_m, "sweep_m": by_map.altitude_m,
+        "sweep_sigma": by_map.sigma, "fused_m": fused.altitude_m,
+        "r1_true": first_is_near(source, row, row.altitude_m),
+        "r1_estimated": first_is_near(source, row, fused.altitude_m),
     }  # fmt: skip
+
+
+def first_is_near(source: PhotoHypotheses, row: Row, altitude_m: float) -> bool | None:
+    """Whether the reference most like the photo's middle, cut for this altitude, is less than 100 m off."""
+    if row.position is None:
+        return None
+    level = source.levels[-1 if altitude_m < source.covered_m else 0]
+    gsd_m = np.array([level.camera.gsd_m(altitude_m)])
+    votes = level.sweep(gsd_m, SweepOptions(), count=1)
+    there = row.position.to(level.search.epsg)
+    return math.hypot(votes.east_m[0] - there.east_m, votes.north_m[0] - there.north_m) < 100.0
 
 
 def summary(lines: Sequence[Line]) -> dict[str, Any]:
@@ -145,6 +159,7 @@ def summary(lines: Sequence[Line]) -> dict[str, Any]:
     return {
         "altitude": {name: ratios(lines, name, "altitude_m") for name in sources},
         "altitude_by_the_map": {name: ratios(confirmed, name, "verified_m") for name in sources},
+        "recall_1": {name: share(lines, f"r1_{name}") for name in ("true", "estimated")},
         "answers": {name: answers(lines, name) for name in VARIANTS},
         "time_ratio": time_ratio(lines),
     }
@@ -161,6 +176,12 @@ def ratios(lines: Sequence[Line], name: str, truth: str) -> dict[str, float] | N
     }
     off_m = statistics.mean(abs(line[name] - line[truth]) for line in lines)
     return {"median_ratio": statistics.median(found), **shares, "e_avg_m": off_m}
+
+
+def share(lines: Sequence[Line], name: str) -> float | None:
+    """The share of photos, of those whose position is known, in per cent."""
+    known = [line[name] for line in lines if line[name] is not None]
+    return 100 * statistics.mean(known) if known else None
 
 
 def answers(lines: Sequence[Line], name: str) -> dict[str, float | int | None]:

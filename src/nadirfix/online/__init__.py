@@ -25,7 +25,7 @@ from nadirfix.types import Fix
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
 
-__all__ = ["locate", "open_networks"]
+__all__ = ["gather_evidence", "locate", "open_networks"]
 
 _USUAL = LocateOptions()
 
@@ -73,6 +73,14 @@ def _search(
     photo: DecodedPhoto, known: Prior, bundle: Bundle, plan: Plan, options: LocateOptions, *, watch: Stopwatch
 ) -> tuple[Evidence, Answer]:
     """What the answer rests on and the answer, among all that agrees with what is known."""
+    evidence = gather_evidence(photo, known, bundle, plan, options, watch=watch)
+    return evidence, _answer(evidence, bundle, plan, options, watch)
+
+
+def gather_evidence(
+    photo: DecodedPhoto, known: Prior, bundle: Bundle, plan: Plan, options: LocateOptions, *, watch: Stopwatch
+) -> Evidence:
+    """What is known of a photo before anything is verified: its altitude, and what its middle looks like."""
     with watch.stage("altitude"):
         given = PhotoAltitude(known.altitude_m, sigma_m=known.altitude_sigma_m)
         altitude = find_altitude(photo, given, bundle, options, plan)
@@ -82,8 +90,7 @@ def _search(
     found = retrieve(crop.pixels, plan, bundle=bundle, options=options, watch=watch, within=within)
     with watch.stage("fuse"):
         fused = fuse(found.candidates, options) if len(found.candidates) else None
-    evidence = Evidence(photo, altitude, found, fused, crop.clamped, known)
-    return evidence, _answer(evidence, bundle, plan, options, watch)
+    return Evidence(photo, altitude, found, fused, crop.clamped, known)
 
 
 def _answer(

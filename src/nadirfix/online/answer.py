@@ -14,7 +14,7 @@ from nadirfix.image.decode import Photo
 from nadirfix.online.altitude import PhotoAltitude
 from nadirfix.online.photo import DecodedPhoto
 from nadirfix.prior import Prior
-from nadirfix.types import Fix, Hypothesis, Point, ReasonCode, status_of
+from nadirfix.types import Fix, Hypothesis, KnownAltitude, Point, ReasonCode, status_of
 from nadirfix.verify.result import VerifiedPlace
 
 if TYPE_CHECKING:
@@ -73,12 +73,16 @@ class Answer:
     best: Placement
     others: tuple[Placement, ...] = ()
     warnings: tuple[str, ...] = ()
+    altitude_by_map: KnownAltitude | None = None  # where the map was swept for it
 
 
 def assemble_fix(name: Photo, evidence: Evidence, answer: Answer, timings_ms: Mapping[str, float]) -> Fix:
     """The only place where an answer becomes a Fix."""
     others = tuple(_fix(name, evidence, other, warnings=evidence.warnings) for other in answer.others)
-    return _fix(name, evidence, answer.best, warnings=answer.warnings, others=others, timings_ms=timings_ms)
+    return _fix(
+        name, evidence, answer.best, warnings=answer.warnings, others=others, timings_ms=timings_ms,
+        by_map=answer.altitude_by_map,
+    )  # fmt: skip
 
 
 def _fix(
@@ -89,6 +93,7 @@ def _fix(
     warnings: tuple[str, ...],
     others: tuple[Fix, ...] = (),
     timings_ms: Mapping[str, float] | None = None,
+    by_map: KnownAltitude | None = None,
 ) -> Fix:
     place = placement.place
     return Fix(
@@ -96,7 +101,7 @@ def _fix(
         status=status_of(placement.position, placement.verified),
         position=placement.position,
         altitude=evidence.altitude.estimate,
-        altitude_sources=evidence.altitude.sources,
+        altitude_sources=(*evidence.altitude.sources, *([by_map] if by_map else [])),
         altitude_m=placement.altitude_m,
         # As fine as the photo's own pixels are, however it was decoded.
         gsd_m=None if placement.gsd_m is None else placement.gsd_m / evidence.photo.reduction,

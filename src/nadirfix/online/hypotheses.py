@@ -22,7 +22,7 @@ from nadirfix.retrieval.crops import PhotoCrops, ReferenceSearch, Scale
 from nadirfix.retrieval.hypotheses import hypotheses, hypotheses_of_middle, hypotheses_of_sweep
 from nadirfix.retrieval.voting import Votes, merged
 from nadirfix.timing import Stopwatch
-from nadirfix.types import AltitudeEstimate, Hypothesis
+from nadirfix.types import AltitudeEstimate, Hypothesis, KnownAltitude
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -33,6 +33,8 @@ __all__ = ["PhotoHypotheses"]
 #: Low references propose views from up to so many times the altitude at which a frame covers a usual one, and
 #: usual ones from this share of it: between both, both do.
 _LOW_UP_TO, _USUAL_FROM = 1.3, 0.9
+#: The whole frame votes at so many altitudes among each of two sets of references.
+_PROMISING = 3
 
 
 class PhotoHypotheses:
@@ -78,24 +80,44 @@ class PhotoHypotheses:
         with self._watch.stage("votes"):
             if low is None:
                 return hypotheses(self._crops, self._scales(levels, options), options)
-            covered_m = self._covered_m
+            covered_m = self.covered_m
             usual = [one for one in levels if one.altitude_m >= _USUAL_FROM * covered_m]
             lower = [one for one in levels if one.altitude_m <= _LOW_UP_TO * covered_m]
+            fewer = replace(options, promising=min(options.promising, _PROMISING))
             found = [
-                hypotheses(crops, self._scales(some, options), options)
+                hypotheses(crops, self._scales(some, fewer), fewer)
                 for crops, some in ((self._crops, usual), (low, lower))
                 if some
             ]
             return found[0] if len(found) == 1 else merged(found[0], found[1], options)
 
     @property
-    def altitude(self) -> AltitudePosterior | None:
+    def altitude_by_map(self) -> AltitudePosterior | None:
         """The altitude by the map alone; None where none was swept for."""
         if self._sweep is None:
             return None
-        found = self._of_sweep(self._swept, self._sweep)
-        altitude_m = np.array([one.view.altitude_m for one in found])
-        return posterior_of(altitude_m, np.array([one.score for one in found]), self._sweep)
+        return _posterior(self._of_sweep(self._swept, self._sweep), self._sweep)
+
+    @property
+    def altitude(self) -> AltitudePosterior | None:
+        """The altitude by the map and all else that is known; None where none was swept for."""
+        if self._sweep is None:
+            return None
+        return _posterior(self.from_sweep(self._options.votes), self._sweep)
+
+    @property
+    def swept_altitude(self) -> KnownAltitude | None:
+        """What the map says of the altitude, to be reported; None where it did not come to that."""
+        if self._sweep is None or "_swept" not in vars(self):
+            return None
+        posterior = self.altitude_by_map
+        assert posterior is not None
+        return KnownAltitude(posterior.altitude_m, posterior.sigma * posterior.altitude_m, "map")
+
+    @property
+    def levels(self) -> list[PhotoCrops]:
+        """The photo's crops among usual references and, where there are any, among low ones."""
+        return [self._crops] if self._low_crops is None else [self._crops, self._low_crops]
 
     @property
     def _sweep(self) -> SweepOptions | None:
@@ -110,9 +132,8 @@ class PhotoHypotheses:
     def _swept(self) -> Votes:
         """The votes of the photo's middle at every altitude."""
         assert self._sweep is not None
-        levels = [self._crops] if self._low_crops is None else [self._crops, self._low_crops]
         with self._watch.stage("sweep"):
-            return sweep_altitudes(levels, self._bundle, self._sweep)
+            return sweep_altitudes(self.levels, self._bundle, self._sweep)
 
     @cached_property
     def _crops(self) -> PhotoCrops:
@@ -153,7 +174,7 @@ class PhotoHypotheses:
         if sweep is None:
             return likely_altitudes(self._estimate, known, options)
         return likely_altitudes(
-            self._estimate, known, options, sweep=self.altitude, beyond_classes=sweep.beyond_classes
+            self._estimate, known, options, sweep=self.altitude_by_map, beyond_classes=sweep.beyond_classes
         )
 
     def _scales(self, levels: Sequence[Level], options: VoteOptions) -> list[Scale]:
@@ -161,7 +182,7 @@ class PhotoHypotheses:
         return [Scale(camera.gsd_m(self._as_cut(level.altitude_m, options)), level.share) for level in levels]
 
     @property
-    def _covered_m(self) -> float:
+    def covered_m(self) -> float:
         """The altitude at which the frame just covers a usual reference."""
         camera = self._photo.camera
         wide_m, high_m = self._bundle.canonical.footprint_m
@@ -172,3 +193,8 @@ class PhotoHypotheses:
         before_m = self._altitude.altitude_m
         same = before_m is not None and abs(math.log(altitude_m / before_m)) < options.scale / 2
         return before_m if same and before_m is not None else altitude_m
+
+
+def _posterior(found: Sequence[Hypothesis], sweep: SweepOptions) -> AltitudePosterior:
+    altitude_m = np.array([one.view.altitude_m for one in found])
+    return posterior_of(altitude_m, np.array([one.score for one in found]), sweep)

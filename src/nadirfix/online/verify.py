@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nadirfix.online.answer import Answer, Evidence, refused, verified, voted
@@ -46,7 +47,7 @@ def answer_by_verification(
     stages = hypothesis_stages(source, options.votes, verification.search)
     agreeing = agreeing_stages(stages, evidence.known, photo.camera, options.priors)
     result = verify_hypotheses(agreeing, registration, verification)
-    return answer_of(evidence, result, verification)
+    return replace(answer_of(evidence, result, verification), altitude_by_map=source.swept_altitude)
 
 
 def answer_of(evidence: Evidence, result: VerificationResult, options: VerifyOptions) -> Answer:
