@@ -7,11 +7,11 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from threading import Barrier, current_thread, main_thread
+from contextlib import ExitStack, contextmanager
+from threading import Barrier, Lock, current_thread, main_thread
 from typing import TypeVar
 
-__all__ = ["cores", "map_in_order", "run_in_background"]
+__all__ = ["cores", "map_in_order", "one_blas_thread", "run_in_background"]
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -50,6 +50,46 @@ def run_in_background(*calls: Callable[[], object]) -> Iterator[None]:
         yield
         for one in begun:
             one.result()
+
+
+class _OneThread:
+    """Keeps the libraries behind numpy's matrix products to one thread while anybody needs it."""
+
+    def __init__(self) -> None:
+        self._lock, self._users, self._limit = Lock(), 0, ExitStack()
+
+    def begin(self) -> None:
+        """One more needs it; the first sets the limit."""
+        from threadpoolctl import ThreadpoolController
+
+        with self._lock:
+            if self._users == 0:
+                self._limit.enter_context(ThreadpoolController().limit(limits=1, user_api="blas"))
+            self._users += 1
+
+    def end(self) -> None:
+        """One fewer needs it; the last lifts the limit."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limit.close()
+
+
+_ONE_THREAD = _OneThread()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Compute matrix products on one thread each: shared out among more, their last digits are others.
+
+    The limit is the process's, so it is counted how many need it. ONNX Runtime and OpenCV give the same
+    numbers on any number of threads and keep theirs (ADR 49).
+    """
+    _ONE_THREAD.begin()
+    try:
+        yield
+    finally:
+        _ONE_THREAD.end()
 
 
 @contextmanager

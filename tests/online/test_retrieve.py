@@ -17,8 +17,7 @@ from nadirfix.online import locate, open_networks
 from nadirfix.options.locate import LocateOptions
 from nadirfix.options.recipe import HeadOptions
 from nadirfix.retrieval.cells import CellClassifier
-from nadirfix.runtime import Backend, NetworkFiles
-from nadirfix.runtime.backend import remember, remembered_similarity
+from nadirfix.runtime import NetworkFiles
 from tests.online.test_online import Fake, FixedNetwork, photo
 
 #: Two references of one cell answer; the next one is as like the photo as the second, but for a little.
@@ -125,35 +124,10 @@ def test_the_lead_of_cells_is_a_difference_of_cosines() -> None:
     assert logits.top(towards, 1).lead == math.inf, "no cosines"
 
 
-def test_how_alike_a_way_is_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path))
-    files, backend = (
-        NetworkFiles(tmp_path / "a.onnx", tmp_path / "b.onnx", "abc"),
-        Backend(precision="eight_bit"),
-    )
-    assert remembered_similarity(files, backend) == 1.0, "never measured: single precision runs"
-    remember(files, backend, {backend.name: {"likeness": 0.98}, Backend().name: {"likeness": 0.5}})
-    assert remembered_similarity(files, backend) == 0.98
-    assert remembered_similarity(files, Backend()) == 1.0, "single precision is what it is compared with"
-    assert remembered_similarity(NetworkFiles(tmp_path / "a.onnx"), backend) == 1.0, "without a name"
-
-
-def test_similarity_tolerance_grows_with_what_the_descriptor_is_off_by(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A cosine of c is a descriptor that is off by the root of 2 − 2c."""
-    monkeypatch.setenv("NADIRFIX_CACHE", str(tmp_path))
-    files, backend = (
-        NetworkFiles(tmp_path / "a.onnx", tmp_path / "b.onnx", "abc"),
-        Backend(precision="eight_bit"),
-    )
-    remember(files, backend, {backend.name: {"likeness": 0.98}})
-
-    def tolerance(backend: Backend) -> float:
-        return Bundle.similarity_tolerance.func(
-            SimpleNamespace(network_files=lambda _: files, _place_backend=backend)
-        )
-
-    assert tolerance(Backend()) == 0.0
-    assert 0.01 * 0.2 < tolerance(backend) < 0.2, "of 0.2 a share shows between neighbours"
-    assert tolerance(backend) == pytest.approx(_ERROR_SHARE * 0.2)
+@pytest.mark.parametrize(("precision", "tolerance"), [("single", 0.0), ("eight_bit", _ERROR_SHARE * 0.2)])
+def test_the_tolerance_grows_with_what_the_descriptor_is_off_by(precision: str, tolerance: float) -> None:
+    """A cosine of c is a descriptor that is off by the root of 2 − 2c; the bundle says c, not the machine."""
+    files = NetworkFiles(Path("a.onnx"), Path("b.onnx"), "abc", precision)
+    manifest = {"networks": {"place": {"eight_bits": {"likeness": 0.98}}}}
+    bundle = SimpleNamespace(network_files=lambda _: files, manifest=manifest)
+    assert Bundle.similarity_tolerance.func(bundle) == pytest.approx(tolerance)

@@ -30,7 +30,6 @@ from nadirfix.retrieval.cell_index import CellIndex, index_names
 from nadirfix.retrieval.cells import CellClassifier, CellRanking
 from nadirfix.retrieval.whitening import Projection
 from nadirfix.runtime import Backend, Network, NetworkFiles, load_backend, load_fastest
-from nadirfix.runtime.backend import remembered_backend, remembered_similarity
 
 if TYPE_CHECKING:
     from nadirfix.geo.texture import Texture
@@ -138,7 +137,8 @@ class Bundle:
     @cached_property
     def place_network(self) -> Network:
         """From a photo at canonical scale to its raw embedding."""
-        return load_backend(self.network_files(parts.PLACE), self._place_backend, threads=self.threads)
+        runs = self.photos and self.photos * (1 if answered_by(self) == "retrieval" else _CROPS)
+        return load_fastest(self.network_files(parts.PLACE), threads=self.threads, expected_runs=runs)
 
     @cached_property
     def float32_place_network(self) -> Network:
@@ -147,15 +147,11 @@ class Bundle:
 
     @cached_property
     def similarity_tolerance(self) -> float:
-        """How far cosine similarities must differ for the place network, as it is run here, to rank them."""
-        similarity = remembered_similarity(self.network_files(parts.PLACE), self._place_backend)
+        """How far cosine similarities must differ for the place network, as it runs, to rank them."""
+        if self.network_files(parts.PLACE).precision == "single":
+            return 0.0
+        similarity = float(self.manifest["networks"]["place"]["eight_bits"]["likeness"])
         return _ERROR_SHARE * math.sqrt(max(0.0, 2 - 2 * similarity))
-
-    @cached_property
-    def _place_backend(self) -> Backend:
-        crops = 1 if answered_by(self) == "retrieval" else _CROPS
-        expected_runs = self.photos and self.photos * crops
-        return remembered_backend(self.network_files(parts.PLACE), expected_runs=expected_runs) or Backend()
 
     def networks_opening(self, plan: Plan) -> AbstractContextManager[None]:
         """Open what the plan needs while the block does something else: reading networks takes no Python."""
@@ -268,10 +264,15 @@ class Bundle:
         return load_fastest(files, threads=self.threads, expected_runs=expected_runs)
 
     def network_files(self, name: str) -> NetworkFiles:
-        """A network's file, the same in int8 where the bundle has it, and a name for both."""
+        """A network's file, the same in int8 where the bundle has it, a name, and which of them runs here.
+
+        Which, is the bundle's to say and not the machine's: another precision gives other answers (ADR 49).
+        """
         listed, int8_name = self.manifest["parts"], parts.int8_part(name)
         int8 = self.path / int8_name if int8_name in listed else None
-        return NetworkFiles(self.path / name, int8, listed.get(name, {}).get("sha256", ""))
+        quantised = int8 is not None and self.recipe.precision == "int8"
+        sha256 = listed.get(name, {}).get("sha256", "")
+        return NetworkFiles(self.path / name, int8, sha256, "eight_bit" if quantised else "single")
 
     def array(self, name: str, *, dtype: type = np.float16, rows: int | None = None) -> NDArray[Any]:
         """A part that holds numbers, read from disk as needed; one of another kind or length is damaged."""

@@ -21,10 +21,12 @@ from nadirfix.offline.references import class_order, sort_references
 from nadirfix.offline.views import ChosenViews, canonical_view, choose_views
 from nadirfix.offline.workdir import BuildContext, WorkDir, is_built, pack_map
 from nadirfix.options.recipe import Recipe
+from nadirfix.parallel import one_blas_thread
 
 __all__ = ["build_bundle"]
 
 
+@one_blas_thread()
 def build_bundle(
     maps: str | Path | Sequence[str | Path],
     out: Path | str,

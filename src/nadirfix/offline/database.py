@@ -21,7 +21,7 @@ from nadirfix.offline.describe import (
     save_array,
     whiten_references,
 )
-from nadirfix.offline.int8 import fastest_variant
+from nadirfix.offline.int8 import describing_variant
 from nadirfix.offline.mosaic import Mosaic, mosaics_fit, plan_mosaics, pool_views, write_feature_network
 from nadirfix.offline.workdir import BuildContext, WorkDir
 from nadirfix.options.recipe import Recipe, ReferenceOptions
@@ -91,8 +91,8 @@ class Database:
         return self._workdir.folder / f"{self.parts.prefix}{name}"
 
     def _describe(self, units: Path) -> Record:
-        """A unit vector for every reference, by the fastest variant of the network that is as good."""
-        variant, describer = fastest_variant(self._workdir, parts.PLACE), None
+        """A unit vector for every reference, by the variant of the network the map is described with."""
+        variant, describer = describing_variant(self._workdir, parts.PLACE), None
         options: dict[str, Any] = {
             "folder": self._scratch("descriptors"),
             "progress": self.context.progress,

@@ -7,9 +7,7 @@ says so (ADR 21).
 
 from __future__ import annotations
 
-import statistics
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +29,6 @@ __all__ = ["quantise"]
 #: Kinds of layers that are quantised; all others are cheap, or sums that need their digits.
 _CONVOLUTIONS, _PRODUCTS = ("Conv",), ("MatMul", "Gemm")
 _KINDS = _CONVOLUTIONS + _PRODUCTS
-#: int8 must save at least this much time to be worth describing references with, which are kept for good.
-_QUICKER = 1.2
 #: How the library marks a network that is ready to be quantised.
 _PREPARED = ("onnx.quant.pre_process", "onnxruntime.quant")
 
@@ -44,24 +40,22 @@ def quantise(
 
     Half of the examples (inputs of the network) calibrate the ranges, the others test whether outputs stay
     the same. Where these are ``scores`` of classes, all examples test whether the best class is the same.
-    Whether int8 is "quicker" is true of this machine alone.
     """
     calibration, test = examples[0::2], examples if scores else examples[1::2]
     compare, enough = (top1_agreement, MIN_AGREEMENT) if scores else (cosine_similarity, options.likeness)
-    reference, float32_ms = _timed_outputs(source, test)
+    reference = _outputs(source, test)
     record: dict[str, Any] = {"views": len(examples), "kept": False}
     with tempfile.TemporaryDirectory() as name:
         plain, int8 = Path(name) / "plain.onnx", Path(name) / "int8.onnx"
         _prepared(source, plain)
         for exclusion in _exclusions(plain, scores=scores):
             _quantised(plain, int8, calibration, exclusion)
-            outputs, int8_ms = _timed_outputs(int8, test)
-            similarity = compare(outputs, reference)
+            similarity = compare(_outputs(int8, test), reference)
             record |= {"likeness": round(similarity, 5), "single_precision": exclusion.name}
             if similarity >= enough:
                 with atomic_file(target, overwrite=True) as scratch:
                     scratch.write_bytes(int8.read_bytes())
-                return {**record, "kept": True, "quicker": float32_ms > _QUICKER * int8_ms}
+                return {**record, "kept": True}
     return record
 
 
@@ -174,11 +168,7 @@ def _quantise_kinds(
     )
 
 
-def _timed_outputs(path: Path, inputs: Floats) -> tuple[Floats, float]:
-    """A network's output for each input, and how long one takes in the median."""
-    network, outputs, spent_ms = load_network(path), [], []
-    for one in inputs:
-        began = time.perf_counter()
-        outputs.append(network.run(one[None]))
-        spent_ms.append(1e3 * (time.perf_counter() - began))
-    return np.concatenate(outputs), statistics.median(spent_ms)
+def _outputs(path: Path, inputs: Floats) -> Floats:
+    """A network's output for each input."""
+    network = load_network(path)
+    return np.concatenate([network.run(one[None]) for one in inputs])

@@ -13,7 +13,7 @@ from nadirfix.geo.grid import ClassOrder
 from nadirfix.offline.altitude_fit import fit_classes
 from nadirfix.offline.compress import int8_to_float16
 from nadirfix.offline.describe import save_array
-from nadirfix.offline.int8 import altitude_examples, fastest_variant, quantise_network
+from nadirfix.offline.int8 import altitude_examples, describing_variant, quantise_network
 from nadirfix.offline.workdir import BuildContext, WorkDir
 from nadirfix.options.recipe import Recipe
 from nadirfix.options.training import TrainOptions
@@ -76,7 +76,7 @@ def fit_altitude(context: BuildContext) -> dict[str, Any]:
     quantise_network(parts.ALTITUDE, lambda: altitude_examples(context, recipe), recipe, workdir)
     fitted = fit_classes(
         context.texture,
-        load_network(fastest_variant(workdir, parts.ALTITUDE).path, threads=1).run,
+        load_network(describing_variant(workdir, parts.ALTITUDE).path, threads=1).run,
         camera=recipe.camera,
         bins=AltitudeBins.from_options(recipe.bins),
         network=recipe.altitude_network,

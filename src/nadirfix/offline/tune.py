@@ -9,7 +9,6 @@ import numpy as np
 
 from nadirfix.bundle import layout as parts
 from nadirfix.bundle.bundle import Bundle
-from nadirfix.bundle.plan import Plan
 from nadirfix.camera import Camera
 from nadirfix.files import Progress, quiet
 from nadirfix.offline.describe import ReferenceRenderer
@@ -35,14 +34,11 @@ def is_tuned(bundle: Bundle) -> bool:
 
 
 def tune_backends(bundle: Bundle, progress: Progress = quiet) -> dict[str, str]:
-    """Measure every backend for the bundle's networks, keep the result, and return the fastest of each."""
+    """Measure every backend for the bundle's networks; keep and return the fastest that agrees."""
     fastest, networks = {}, _parts(bundle)
     for done, part in enumerate(networks):
         progress(_STAGE, done, len(networks))
-        scores = part == parts.ALTITUDE and bundle.altitude_classes is None
-        near_lossless = part == parts.PLACE and Plan.of(bundle).ties_matter
-        examples, files = _EXAMPLES[part](bundle), bundle.network_files(part)
-        backend = fastest_backend(files, examples, scores=scores, near_lossless=near_lossless)
+        backend = fastest_backend(bundle.network_files(part), _EXAMPLES[part](bundle))
         fastest[part] = f"{backend.library}, {backend.precision}"
     progress(_STAGE, len(networks), len(networks))
     return fastest

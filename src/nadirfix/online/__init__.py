@@ -17,6 +17,7 @@ from nadirfix.online.refusal import with_likely_reason
 from nadirfix.online.retrieve import retrieve
 from nadirfix.online.verify import answer_by_verification, answer_by_votes
 from nadirfix.options.locate import LocateOptions
+from nadirfix.parallel import one_blas_thread
 from nadirfix.prior import Prior
 from nadirfix.retrieval.wce import fuse
 from nadirfix.timing import Stopwatch
@@ -30,6 +31,7 @@ __all__ = ["gather_evidence", "locate", "open_networks"]
 _USUAL = LocateOptions()
 
 
+@one_blas_thread()
 def locate(
     photo: Photo,
     *,

@@ -1,6 +1,6 @@
 """Place recognition: the embedding of a photo's middle, the likeliest cells, the nearest references.
 
-A network run in int8 or bfloat16 is off by a little. Where two cells, or two references, are nearly as
+A network run in int8 is off by a little. Where two cells, or two references, are nearly as
 similar to the photo, that little would decide which of them counts, and the weighted coordinate would lie
 elsewhere on another machine. There the photo is described once more in float32 (ADR 43). Where the whole
 frame votes or the map verifies, more than the last candidate is considered, and that is not needed.

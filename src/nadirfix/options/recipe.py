@@ -211,6 +211,7 @@ class Recipe:
     fit: FitOptions = field(default_factory=FitOptions)
     texture: TextureOptions = field(default_factory=TextureOptions)
     quantise: QuantiseOptions = field(default_factory=QuantiseOptions)
+    precision: Literal["float32", "int8"] = "float32"  # of networks that photos go through, on any machine
     altitude_network: NetworkOptions = _STANDARD_ALTITUDE
     place_network: NetworkOptions = _STANDARD_PLACE
     altitude_training: TrainOptions = field(default_factory=TrainOptions)

@@ -1,11 +1,9 @@
-"""Plots of a report, drawn by matplotlib as SVG that takes its colours from the page, light or dark."""
+"""Plots of a report: which lines and bars there are, and what they say."""
 
 from __future__ import annotations
 
-import io
-import re
+import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.evaluation.metrics import NEAR_M, QueryRecord, error_m, top1_error_m
+from nadirfix.report.figure import Axis, Figure, linear_axis
 
 __all__ = [
     "accuracy_by_altitude",
@@ -25,96 +24,76 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-#: Stand-ins that matplotlib draws with; each becomes a colour of the page.
-_INK, _SOFT, _LINE, _MAIN, _SECOND, _THIRD, _REST = (f"#0{k}0{k}0{k}" for k in range(1, 8))
-_PAGE = {
-    _INK: "var(--ink)", _SOFT: "var(--soft)", _LINE: "var(--line)", _MAIN: "var(--main)",
-    _SECOND: "var(--second)", _THIRD: "var(--third)", _REST: "var(--rest)",
-}  # fmt: skip
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none", "font.size": 10.5, "axes.edgecolor": _LINE, "axes.labelcolor": _SOFT,
-    "xtick.color": _SOFT, "ytick.color": _SOFT, "text.color": _INK, "axes.spines.top": False,
-    "axes.spines.right": False, "grid.color": _LINE, "grid.linewidth": 0.8, "legend.frameon": False,
-    "xtick.major.size": 0, "ytick.major.size": 0, "xtick.minor.size": 0, "lines.linewidth": 2.2,
-}  # fmt: skip
-_SIZE_IN = (5.0, 3.5)
-_SHORTEST_M = 1.0
+_SHORTEST_M, _LONGEST_M = 1.0, 1000.0
+#: Dashes of lines of the second and third kind.
+_DASHED, _DOTTED = "7 5", "2 3"
 
 
 def error_curve(columns: Mapping[str, Sequence[QueryRecord]]) -> str:
     """How many photos were located within how many metres, for each way of answering."""
     lines = [
-        ("verified", "verified answer", error_m, _INK, "-"),
-        ("estimated", "weighted answer", error_m, _MAIN, "-"),
-        ("estimated", "nearest reference", top1_error_m, _SECOND, "-"),
-        ("true", "weighted, true altitude", error_m, _THIRD, "--"),
-        ("whole", "weighted, without altitude", error_m, _REST, "--"),
+        ("verified", "verified answer", error_m, "ink", ""),
+        ("estimated", "weighted answer", error_m, "main", ""),
+        ("estimated", "nearest reference", top1_error_m, "second", ""),
+        ("true", "weighted, true altitude", error_m, "third", _DASHED),
+        ("whole", "weighted, without altitude", error_m, "rest", _DASHED),
     ]
+    curves = [
+        (_curve([measure(r) for r in columns[column]]), label, colour, dash)
+        for column, label, measure, colour, dash in lines
+        if columns.get(column)
+    ]
+    farthest_m = max([_LONGEST_M, *(points[-1][0] for points, *_ in curves if points)])
+    powers = range(math.floor(math.log10(farthest_m)) + 1)
+    ticks = [(10.0**power, f"{10**power}") for power in powers]
+    figure = Figure(
+        Axis(_SHORTEST_M, farthest_m, ticks, "position error, metres", logarithmic=True),
+        linear_axis(0, 100, "% of all photos"),
+        grid="xy",
+    )
+    figure.line([(NEAR_M, 0), (NEAR_M, 100)], "soft", dash=_DOTTED, width=1.2)
+    for points, label, colour, dash in curves:
+        figure.steps(points, colour, dash=dash)
+        figure.legend(label, colour, dash=dash)
+    return figure.svg("Share of photos located within a distance, on a logarithmic scale of metres")
 
-    def draw(axes: Any) -> None:
-        for column, label, measure, colour, dash in lines:
-            if columns.get(column):
-                _curve(axes, [measure(r) for r in columns[column]], label, colour, dash)
-        axes.axvline(NEAR_M, color=_SOFT, linewidth=1, linestyle=":")
-        axes.set(xscale="log", ylim=(0, 100), xlabel="position error, metres", ylabel="% of all photos")
-        axes.set_xlim(left=_SHORTEST_M)
-        axes.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
-        axes.grid(True, which="major")
-        axes.legend(loc="lower left", fontsize=9, ncols=2, bbox_to_anchor=(-0.02, 1.0))
 
-    return _svg(draw, "Share of photos located within a distance, on a logarithmic scale of metres")
-
-
-def _curve(axes: Any, errors: Sequence[float], label: str, colour: str, dash: str) -> None:
-    known = np.sort(np.array([max(e, _SHORTEST_M) for e in errors if np.isfinite(e)]))
-    share = 100.0 * np.arange(1, known.size + 1) / len(errors)
-    axes.step(known, share, where="post", color=colour, linestyle=dash, label=label)
+def _curve(errors: Sequence[float]) -> list[tuple[float, float]]:
+    known = sorted(max(e, _SHORTEST_M) for e in errors if math.isfinite(e))
+    return [(error, 100.0 * (k + 1) / len(errors)) for k, error in enumerate(known)]
 
 
 def accuracy_by_altitude(bands: Sequence[Mapping[str, Any]]) -> str:
     """The share of photos located well, for every band of true altitude."""
     known = [band for band in bands if band["from_m"] is not None]
-    names = [f"{band['from_m']:.0f}–{band['to_m']:.0f}" for band in known]
-    lines = [("100", "within 100 m", _MAIN), ("50", "within 50 m", _THIRD), ("25", "within 25 m", _SECOND)]
-
-    def draw(axes: Any) -> None:
-        at = np.arange(len(known))
-        for k, (limit, label, colour) in enumerate(lines):
-            shares = [band["s_loc"][limit] for band in known]
-            axes.bar(at + (k - 1) * 0.27, shares, 0.25, color=colour, label=label)
-        axes.set_xticks(at, [f"{n}\n{b['queries']}" for n, b in zip(names, known, strict=True)])
-        axes.set(ylim=(0, 100), ylabel="% of the band's photos")
-        axes.set_xlabel("true altitude, metres (below: photos)")
-        axes.grid(True, axis="y")
-        axes.set_axisbelow(True)
-        axes.tick_params(axis="x", labelsize=9)
-        axes.legend(loc="lower left", fontsize=9, ncols=3, bbox_to_anchor=(-0.02, 1.0))
-
-    return _svg(draw, "Share of photos located within 100, 50 and 25 metres by band of true altitude")
+    names = [f"{band['from_m']:.0f}–{band['to_m']:.0f}\n{band['queries']}" for band in known]
+    lines = [("100", "within 100 m", "main"), ("50", "within 50 m", "third"), ("25", "within 25 m", "second")]
+    across = Axis(-0.5, max(len(known), 1) - 0.5, list(enumerate(names)), "true altitude, metres; photos")
+    figure = Figure(across, linear_axis(0, 100, "% of the band's photos"), grid="y")
+    for k, (limit, label, colour) in enumerate(lines):
+        figure.legend(label, colour)
+        for at, band in enumerate(known):
+            left = at + (k - 1.5) * 0.27
+            figure.box((left, left + 0.25), (0, band["s_loc"][limit]), colour)
+    return figure.svg("Share of photos located within 100, 50 and 25 metres by band of true altitude")
 
 
 def altitude_confusion(records: Sequence[QueryRecord], edges_m: Sequence[float]) -> str:
     """Which altitude was found for which true one: a perfect altimeter fills the diagonal."""
     counts = _confusion(records, np.asarray(edges_m, np.float64))
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    names = [f"{(low + high) / 2:.0f}" for low, high in pairwise(edges_m)]
-
-    def draw(axes: Any) -> None:
-        for row, col in np.argwhere(counts > 0):
-            cell = axes.fill([col, col + 1, col + 1, col], [row, row, row + 1, row + 1], color=_MAIN)[0]
-            cell.set_alpha(0.12 + 0.88 * float(share[row, col]))
-            axes.text(
-                col + 0.5, row + 0.48, f"{counts[row, col]:.0f}", ha="center", va="center", fontsize=7.5
-            )
-        size = len(names)
-        axes.plot([0, size], [0, size], color=_LINE, linewidth=1, zorder=0)
-        axes.set(xlim=(0, size), ylim=(0, size))
-        step = max(1, round(size / 8))
-        axes.set_xticks(np.arange(0, size, step) + 0.5, names[::step])
-        axes.set_yticks(np.arange(0, size, step) + 0.5, names[::step])
-        axes.set(xlabel="altitude found, metres", ylabel="true altitude, metres")
-
-    return _svg(draw, "Altitude classes: true altitude by row, altitude found by column")
+    size = len(edges_m) - 1
+    middles = [(k + 0.5, f"{(low + high) / 2:.0f}") for k, (low, high) in enumerate(pairwise(edges_m))]
+    ticks = middles[:: max(1, round(size / 8))]
+    figure = Figure(
+        Axis(0, size, ticks, "altitude found, metres"), Axis(0, size, ticks, "true altitude, metres")
+    )
+    figure.line([(0, 0), (size, size)], "line", width=1)
+    for row, col in np.argwhere(counts > 0).tolist():
+        opacity = 0.12 + 0.88 * float(share[row, col])
+        figure.box((col, col + 1), (row, row + 1), "main", opacity=opacity)
+        figure.text(col + 0.5, row + 0.5, f"{counts[row, col]:.0f}")
+    return figure.svg("Altitude classes: true altitude by row, altitude found by column")
 
 
 def _confusion(records: Sequence[QueryRecord], edges_m: Floats) -> Floats:
@@ -131,75 +110,37 @@ def _confusion(records: Sequence[QueryRecord], edges_m: Floats) -> Floats:
 
 def coverage_curve(levels: Sequence[Mapping[str, float]]) -> str:
     """How many truths lie within the radius, for every share it could have promised."""
-
-    def draw(axes: Any) -> None:
-        axes.plot([0, 100], [0, 100], color=_LINE, linewidth=1.5)
-        promised, kept = ([step[name] for step in levels] for name in ("level", "inside"))
-        axes.plot([0, *promised], [0, *kept], "o-", color=_MAIN, markersize=5)
-        axes.set(xlim=(0, 100), ylim=(0, 102), xlabel="promised, % of fixes", ylabel="inside, % of fixes")
-        axes.grid(True)
-
-    return _svg(draw, "Share of fixes whose truth lies within the radius, by the share that was promised")
+    across = linear_axis(0, 100, "promised, % of fixes")
+    figure = Figure(across, linear_axis(0, 100, "inside, % of fixes"), grid="xy")
+    points = [(0.0, 0.0), *((step["level"], step["inside"]) for step in levels)]
+    figure.line([(0, 0), (100, 100)], "line", width=1.6)
+    figure.line(points, "main")
+    for promised, kept in points:
+        figure.dot(promised, kept, "main")
+    return figure.svg("Share of fixes whose truth lies within the radius, by the share that was promised")
 
 
 def risk_curve(steps: Sequence[Mapping[str, float]]) -> str:
     """What is wrong among the surest answers, as more and more are believed."""
-    lines = [("wrong_fix", "more than 100 m off", _MAIN), ("beyond_10_m", "more than 10 m off", _SECOND)]
-
-    def draw(axes: Any) -> None:
-        answered = [step["answered"] for step in steps]
-        for name, label, colour in lines:
-            axes.plot(answered, [step[name] for step in steps], color=colour, label=label)
-        axes.set(xlim=(0, 100), xlabel="photos answered, surest first, %", ylabel="% of the answered")
-        axes.set_ylim(bottom=0)
-        axes.grid(True)
-        axes.legend(loc="lower left", fontsize=9, ncols=2, bbox_to_anchor=(-0.02, 1.0))
-
-    return _svg(draw, "Share of wrong answers among the surest ones, by how many are believed")
+    lines = [("wrong_fix", "more than 100 m off", "main"), ("beyond_10_m", "more than 10 m off", "second")]
+    most = max((step[name] for step in steps for name, *_ in lines), default=0.0)
+    across = linear_axis(0, 100, "photos answered, surest first, %")
+    figure = Figure(across, linear_axis(0, max(1.05 * most, 1.0), "% of the answered"), grid="xy")
+    for name, label, colour in lines:
+        figure.line([(step["answered"], step[name]) for step in steps], colour)
+        figure.legend(label, colour)
+    return figure.svg("Share of wrong answers among the surest ones, by how many are believed")
 
 
 def stage_times(timings_ms: Mapping[str, Mapping[str, float]]) -> str:
     """How long each stage of locating a photo takes."""
     stages = [name for name in timings_ms if name != "total"][::-1]
-
-    def draw(axes: Any) -> None:
-        at = np.arange(len(stages))
-        axes.barh(at, [timings_ms[s]["median"] for s in stages], 0.6, color=_MAIN)
-        slow = [timings_ms[s]["p90"] for s in stages]
-        axes.plot(slow, at, "|", color=_INK, markersize=14, markeredgewidth=1.6)
-        axes.set_yticks(at, stages)
-        axes.set_xlabel("milliseconds: median, and 90th percentile as a mark")
-        axes.grid(True, axis="x")
-        axes.set_axisbelow(True)
-
-    return _svg(draw, "Median time of every stage in milliseconds")
-
-
-def _svg(draw: Any, label: str) -> str:
-    """One plot as an SVG element of the page."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": label}):
-        figure = Figure(figsize=_SIZE_IN, layout="constrained")
-        figure.patch.set_visible(False)
-        axes = figure.add_subplot()
-        axes.patch.set_visible(False)
-        draw(axes)
-        target = io.StringIO()
-        # No date and no version: the same answers give the same page.
-        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
-    return _of_the_page(target.getvalue(), label)
-
-
-def _of_the_page(svg: str, label: str) -> str:
-    """The drawing without its own header, fonts and colours: the page has them."""
-    inside = svg[svg.index("<svg") :]
-    inside = re.sub(r"<metadata>.*?</metadata>", "", inside, flags=re.DOTALL)
-    inside = re.sub(r' id="[a-z0-9.]+_\d+"', "", inside)  # two plots must not share names
-    inside = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font: \1px var(--font)", inside)
-    for stand_in, colour in _PAGE.items():
-        inside = inside.replace(stand_in, colour)
-    inside = re.sub(r'(<svg [^>]*?) width="[^"]*"', r"\1", inside, count=1)
-    inside = re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", inside, count=1)
-    return inside.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
+    longest = max((timings_ms[stage]["p90"] for stage in stages), default=1.0)
+    across = linear_axis(0, 1.03 * longest, "milliseconds: median, and 90th percentile as a mark")
+    beside = Axis(-0.5, max(len(stages), 1) - 0.5, list(enumerate(stages)), "")
+    figure = Figure(across, beside, grid="x", left_px=24 + 7.2 * max(map(len, stages), default=0))
+    for at, stage in enumerate(stages):
+        figure.box((0, timings_ms[stage]["median"]), (at - 0.3, at + 0.3), "main")
+        slow = timings_ms[stage]["p90"]
+        figure.line([(slow, at - 0.38), (slow, at + 0.38)], "ink", width=1.6)
+    return figure.svg("Median time of every stage in milliseconds")

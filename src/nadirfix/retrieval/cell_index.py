@@ -70,7 +70,7 @@ class CellIndex:
 
 def _read(file: Path) -> Floats:
     """In single precision, in memory: a quarter of a kilobyte per cell."""
-    return np.load(file, allow_pickle=False).astype(np.float32)
+    return np.asarray(np.load(file, allow_pickle=False), np.float32)
 
 
 def _in_group(directions: Floats, sketches: Floats, unit_vector: Floats, count: int) -> Ints:

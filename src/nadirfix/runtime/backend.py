@@ -1,8 +1,8 @@
 """The backends a network can be run with here: which library, in which precision.
 
-Which of them is fastest depends on the processor and not on the bundle: it is measured once on each machine
-(``runtime.benchmark``) and kept in the user's cache. Until then ONNX Runtime runs networks in single
-precision: int8 is faster on some processors and for some networks only.
+The bundle says in which precision, for that may change an answer. Which library is fastest in it depends on
+the processor, is measured once on each machine (``runtime.benchmark``) and kept in the user's cache (ADR 49).
+Until then ONNX Runtime runs networks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ __all__ = [
     "possible_backends",
     "remember",
     "remembered_backend",
-    "remembered_similarity",
 ]
 
 #: Where the cache lies; set it to keep it elsewhere.
@@ -36,13 +35,17 @@ CACHE_VARIABLE = "NADIRFIX_CACHE"
 _LIBRARIES = ("onnxruntime", "openvino")
 
 
+Precision = Literal["single", "eight_bit"]
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkFiles:
-    """One network: its file, the same quantised to int8 where there is one, and a name for both."""
+    """One network: its file, the same in int8 where there is one, a name, and which of them runs."""
 
     float32: Path
     int8: Path | None = None
     name: str = ""  # a hash; without it nothing is remembered
+    precision: Precision = "single"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Backend:
     """A library, and the precision it computes in."""
 
     library: Literal["onnxruntime", "openvino"] = "onnxruntime"
-    precision: Literal["single", "eight_bit", "bfloat16"] = "single"
+    precision: Precision = "single"
 
     @property
     def name(self) -> str:
@@ -66,14 +69,9 @@ class Backend:
 
 
 def possible_backends(files: NetworkFiles) -> list[Backend]:
-    """Every backend there is here for a network; the first is the one all others are compared with."""
-    backends = [Backend()]
-    if files.int8 is not None:
-        backends.append(Backend(precision="eight_bit"))
-    if openvino_is_here():
-        backends += [Backend("openvino"), Backend("openvino", "bfloat16")]
-        backends += [Backend("openvino", "eight_bit")] if files.int8 is not None else []
-    return backends
+    """Every backend there is here for a network; the first is the one all others must agree with."""
+    backends = [Backend(precision=files.precision)]
+    return [*backends, Backend("openvino", files.precision)] if openvino_is_here() else backends
 
 
 def remembered_backend(files: NetworkFiles, *, expected_runs: int | None = None) -> Backend | None:
@@ -90,15 +88,6 @@ def remembered_backend(files: NetworkFiles, *, expected_runs: int | None = None)
     if expected_runs is not None and known:
         return min(known, key=lambda backend: known[backend])
     return next((backend for backend in cost_ms if _entry(backend).items() <= entry.items()), None)
-
-
-def remembered_similarity(files: NetworkFiles, backend: Backend) -> float:
-    """The cosine similarity of this backend's outputs with single precision's, as it was measured here."""
-    entry = _read().get(_key(files)) if files.name else None
-    similarity = _measured(entry, backend).get("likeness")
-    if not isinstance(similarity, int | float) or backend.precision == "single":
-        return 1.0
-    return float(similarity)
 
 
 def _measured(entry: Any, backend: Backend) -> dict[str, Any]:
@@ -147,8 +136,7 @@ def _entry(backend: Backend) -> dict[str, str]:
 def _key(files: NetworkFiles) -> str:
     """The network, the processor and the libraries: another of any of them is measured anew."""
     versions = [f"{name} {version}" for name in _LIBRARIES if (version := _version(name))]
-    variants = "eight_bit" if files.int8 else "single"
-    return " | ".join([files.name, variants, _processor(), f"{cores()} cores", *versions])
+    return " | ".join([files.name, files.precision, _processor(), f"{cores()} cores", *versions])
 
 
 def _read() -> dict[str, Any]:

@@ -13,7 +13,6 @@ __all__ = ["load_backend", "load_fastest", "load_network"]
 
 #: What the libraries take as "one thread per core".
 _EVERY_CORE = 0
-_OPENVINO_PRECISION = {"single": "f32", "eight_bit": "f32", "bfloat16": "bf16"}
 
 
 def load_network(path: Path, *, threads: int = _EVERY_CORE) -> Network:
@@ -24,11 +23,11 @@ def load_network(path: Path, *, threads: int = _EVERY_CORE) -> Network:
 def load_fastest(
     files: NetworkFiles, *, threads: int = _EVERY_CORE, expected_runs: int | None = None
 ) -> Network:
-    """The network with the backend measured fastest here; in single precision where nobody has measured.
+    """The network with the backend measured fastest here, of those that agree; ONNX Runtime if nobody has.
 
     ``expected_runs`` says how many inputs it will be given, where that is known: for a few, opening counts.
     """
-    backend = remembered_backend(files, expected_runs=expected_runs) or Backend()
+    backend = remembered_backend(files, expected_runs=expected_runs) or Backend(precision=files.precision)
     return load_backend(files, backend, threads=threads)
 
 
@@ -47,6 +46,5 @@ def load_backend(
     if backend.library == "openvino":
         from nadirfix.runtime.openvino import OpenVinoNetwork
 
-        precision = _OPENVINO_PRECISION[backend.precision]
-        return OpenVinoNetwork(path, threads=threads, precision=precision, check=check)
+        return OpenVinoNetwork(path, threads=threads, check=check)
     return OnnxNetwork(path, threads=threads)
