@@ -147,11 +147,11 @@ def test_where_the_spectrum_has_no_class_a_sweep_is_not_outvoted() -> None:
 
 def test_how_far_altitudes_are_believed_before_the_map_is_asked() -> None:
     """The spectrum leaves every altitude its floor; what is known by hand does not."""
-    asked_m = np.array([60.0, 300.0, 625.0])
-    by_spectrum = believed(asked_m, estimate(m625=1.0), (), OPTIONS, floor=0.3)
+    altitude_m = np.array([60.0, 300.0, 625.0])
+    by_spectrum = believed(altitude_m, estimate(m625=1.0), (), OPTIONS, floor=0.3)
     assert by_spectrum == pytest.approx([0.3, 0.3, 1.0], rel=0.02)
-    by_hand = believed(asked_m, None, [KnownAltitude(300.0, 30.0)], OPTIONS, floor=0.3)
+    by_hand = believed(altitude_m, None, [KnownAltitude(300.0, 30.0)], OPTIONS, floor=0.3)
     assert by_hand[1] == pytest.approx(1.0, rel=0.02) and max(by_hand[[0, 2]]) < 0.02
-    both = believed(asked_m, estimate(m625=1.0), [KnownAltitude(300.0, 30.0)], OPTIONS, floor=0.3)
+    both = believed(altitude_m, estimate(m625=1.0), [KnownAltitude(300.0, 30.0)], OPTIONS, floor=0.3)
     assert both == pytest.approx(by_spectrum * by_hand)
-    assert believed(asked_m, None, (), OPTIONS, floor=0.3).tolist() == [1.0, 1.0, 1.0]
+    assert believed(altitude_m, None, (), OPTIONS, floor=0.3).tolist() == [1.0, 1.0, 1.0]

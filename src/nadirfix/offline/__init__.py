@@ -60,13 +60,12 @@ def build_bundle(
     cards = {"altitude": networks.altitude(), "place": networks.place(order)}
     renderer = ReferenceRenderer(texture, canonical, references, recipe.place_network.size_px)
     cards = quantise_networks(renderer, context, cards)
-    described = Database(context, renderer, grid.origin_m).make()
-    low = add_low_references(context, grid)
+    database = Database(context, renderer, grid.origin_m).make()
+    made = {"described": database, "low_references": add_low_references(context, grid)}
     index_cells(workdir, order, recipe.head)
     write_matcher(workdir)
     facts = bundle_facts(recipe, texture, grid, order, cards)
-    counts = _counts(chosen, references, order)
-    workdir.finish({**facts, "described": described, "counts": counts, "low_references": low})
+    workdir.finish({**facts, **made, "counts": _counts(chosen, references, order)})
     return Bundle.load(target)
 
 

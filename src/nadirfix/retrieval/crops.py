@@ -28,7 +28,7 @@ from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.voting import VoteOptions
 from nadirfix.retrieval.voting import Votes, joined, vote_weights
 
-__all__ = ["Embedded", "PhotoCrops", "ReferenceSearch", "ReferenceViews", "Scale"]
+__all__ = ["Embedded", "Nearest", "PhotoCrops", "ReferenceSearch", "ReferenceViews", "Scale"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
