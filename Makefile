@@ -14,7 +14,7 @@ PYTHONPYCACHEPREFIX ?= $(abspath $(VENV))/bytecode
 export PYTHONPYCACHEPREFIX
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page demo figures picture check lint types contract test long bench clean
+.PHONY: help setup page dist demo figures picture check lint types contract test core long bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -23,7 +23,7 @@ setup: $(STAMP) $(PAGE) ## Make the virtual environment, install everything pinn
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[train,verify,serve,dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[train,verify,parquet,dev]'
 	touch $@
 
 page: ## Build the web page (Node 20.19 or newer)
@@ -34,6 +34,11 @@ page: ## Build the web page (Node 20.19 or newer)
 $(PAGE): $(shell find web -name node_modules -prune -o -type f -print)
 	@if ! command -v npm >/dev/null; then echo "no Node: the page is not built, the service runs without it"; \
 	elif ! $(MAKE) page; then echo "the page could not be built (see above), the service runs without it"; fi
+
+dist: page ## The wheel and the source distribution, the page inside, into dist/
+	$(PYTHON) -m venv build/venv
+	build/venv/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27'
+	build/venv/bin/python -m hatchling build -d dist
 
 demo: setup ## The whole story: a world, photos, a bundle, and a report of how well they fit
 	$(BIN)/nadirfix demo --out $(OUT)
@@ -61,6 +66,9 @@ contract: setup
 test: setup ## The tests, on two cores
 	if [ -d web/node_modules ]; then $(NPM) test; fi
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not long' $(PYTEST_ARGS)
+
+core: setup ## The wheel installed alone, without torch or an index, and the README's example run with it
+	$(BIN)/python -m pytest -n 0 -m long tests/online/test_locate.py $(PYTEST_ARGS)
 
 long: setup ## The rest: networks that learn, every document run, an install from nothing
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m long $(PYTEST_ARGS)

@@ -1,31 +1,76 @@
 #!/usr/bin/env bash
-# In an environment that has only the core install (no torch, no training libraries): locate one photo with a
-# bundle that was built elsewhere, then build a bundle from a map there and locate the photo with that; and once
-# more by the standard recipe, where the package carries its networks.
-# usage: tests/core_install.sh BUNDLE PHOTO MAP [PYTHON]     answers go to standard output
+# The wheel, in an environment that has only what the wheel needs (no torch, no training libraries): it is built,
+# built again from the source distribution and compared, and installed from a folder without an index. Then, with
+# the installation read-only and, where this runs as root, as an ordinary user without a home: one photo is located
+# with a bundle that was built elsewhere; a bundle is built from a map there and the photo located with that; and
+# the README's first block of nadirfix commands is run.
+# usage: tests/core_install.sh BUNDLE PHOTO MAP README [PYTHON]     answers go to standard output
 set -euo pipefail
 bundle=$(realpath "$1")
 photo=$(realpath "$2")
 map=$(realpath "$3")
-python=${4:-python3}
+readme=$(realpath "$4")
+python=${5:-python3}
 cd "$(dirname "$0")/.."
 
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+chmod 755 "$scratch"
+pip=(-m pip --disable-pip-version-check --quiet)
+
+"$python" -m venv "$scratch/builder"
+"$scratch/builder/bin/python" "${pip[@]}" install 'hatchling>=1.27' >&2
+"$scratch/builder/bin/python" -m hatchling build -d "$scratch/dist" >&2
+wheel=$(echo "$scratch"/dist/*.whl)
+"$scratch/builder/bin/python" "${pip[@]}" wheel --no-deps --no-build-isolation -w "$scratch/again" "$scratch"/dist/*.tar.gz >&2
+contents() { "$python" -c "
+import hashlib, sys, zipfile
+for name in sorted((wheel := zipfile.ZipFile(sys.argv[1])).namelist()):
+    print(name, hashlib.sha256(wheel.read(name)).hexdigest())" "$1"; }
+diff <(contents "$wheel") <(contents "$scratch"/again/*.whl) >&2
+contents "$wheel" | cut -d' ' -f1 >"$scratch/names"
+for part in nadirfix/py.typed weights/standard-matcher.onnx weights/standard-altitude.onnx licenses/LICENSE licenses/NOTICE; do
+  grep -q "$part" "$scratch/names" || { echo "the wheel has no $part" >&2; exit 1; }
+done
+if [ -f src/nadirfix/serve/page/index.html ]; then grep -q serve/page/index.html "$scratch/names"; fi
+bytes=$(stat -c %s "$wheel")
+echo "the wheel has $((bytes / 1000000)) MB" >&2
+[ "$bytes" -le 60000000 ]
+
+"$scratch/builder/bin/python" "${pip[@]}" wheel -c constraints.txt -w "$scratch/house" "$wheel" >&2
 "$python" -m venv "$scratch/venv"
-"$scratch/venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt . >&2
-if "$scratch/venv/bin/python" -c 'import torch' 2>/dev/null; then
-  echo "torch is there: this is not the core install" >&2
-  exit 1
+"$scratch/venv/bin/python" "${pip[@]}" install --no-index --find-links "$scratch/house" nadirfix >&2
+for library in torch pyarrow pandas scipy sklearn matplotlib faiss; do
+  if "$scratch/venv/bin/python" -c "import $library" 2>/dev/null; then
+    echo "$library is there: this is not the core install" >&2
+    exit 1
+  fi
+done
+chmod -R a-w,a+rX "$scratch/venv"
+
+mkdir "$scratch/work"
+cp -r "$bundle" "$scratch/work/elsewhere.nadir"
+cp "$photo" "$scratch/work/photo.${photo##*.}"
+cp "$map" "$scratch/work/map.${map##*.}"
+# The first block that calls nadirfix, as it stands.
+awk '/^```bash/ {block = ""; inside = 1; next} /^```/ {if (inside && block ~ /(^|\n)nadirfix /) {print block; exit} inside = 0}
+     inside {block = block $0 "\n"}' "$readme" >"$scratch/work/readme.sh"
+cat >"$scratch/work/all.sh" <<'COMMANDS'
+set -euo pipefail
+nadirfix locate photo.* --bundle elsewhere.nadir --quiet
+printf 'base = "tiny"\nmatcher = "none"\n' >none.toml
+nadirfix build map.* --out here.nadir --recipe none.toml --quiet >&2
+nadirfix locate photo.* --bundle here.nadir --quiet
+# The default, of fewer views than a pilot's: what is tried here is that nothing but the core is needed.
+printf '[fit]\nviews = 200\n[quantise]\nviews = 16\n' >few.toml
+nadirfix build map.* --out standard.nadir --recipe few.toml --quiet >&2
+nadirfix locate photo.* --bundle standard.nadir --quiet
+mkdir readme && cd readme && bash -euo pipefail ../readme.sh | tail -n 1
+COMMANDS
+user=()
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  chown -R 65534:65534 "$scratch/work"
+  user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 fi
-cd "$scratch"
-"$scratch/venv/bin/nadirfix" locate "$photo" --bundle "$bundle" --quiet
-"$scratch/venv/bin/nadirfix" build "$map" --out here.nadir --recipe tiny --quiet >&2
-"$scratch/venv/bin/nadirfix" locate "$photo" --bundle here.nadir --quiet
-# The standard recipe as well, where the package carries its networks.
-if "$scratch/venv/bin/python" -c 'from nadirfix.options.recipe import *; exit(not (ships(SHIPPED_ALTITUDE) and ships(SHIPPED_PLACE)))'; then
-  # Fewer views than a pilot's: what is tried here is that nothing but the core is needed.
-  printf 'base = "standard"\n[fit]\nviews = 200\n[quantise]\nviews = 16\n' >few.toml
-  "$scratch/venv/bin/nadirfix" build "$map" --out standard.nadir --recipe few.toml --quiet >&2
-  "$scratch/venv/bin/nadirfix" locate "$photo" --bundle standard.nadir --quiet
-fi
+cd "$scratch/work"
+env -i PATH="$scratch/venv/bin:/usr/bin:/bin" HOME=/nonexistent TMPDIR="$scratch/work" "${user[@]}" bash all.sh

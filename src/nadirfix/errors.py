@@ -81,7 +81,6 @@ HTTP_STATUS: dict[str, int] = {
     "service.timeout": 503,
     "service.stopping": 503,
     "service.address": 503,
-    "service.not_installed": 501,
 }
 
 

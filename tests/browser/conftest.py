@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("fastapi", reason="no service: pip install 'nadirfix[serve]'")
+pytest.importorskip("fastapi", reason="no service")
 
 from nadirfix.photo_list import PhotoRecord, read_photo_list
 from tests.browser.fake_service import FakeService, running

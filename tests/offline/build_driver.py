@@ -72,8 +72,6 @@ LOADED = [
     "torch.onnx._internal.exporter._core",
     "onnxscript",
     "onnxruntime",
-    "pandas",
-    "pyarrow.parquet",
     "safetensors.torch",
 ]
 

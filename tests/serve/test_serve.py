@@ -245,14 +245,3 @@ def test_a_port_in_use_and_a_missing_bundle_are_told(tmp_path: Path) -> None:
 def test_no_way_out_without_a_token(arguments: list[str], environment: dict, tmp_path: Path) -> None:
     done = nadirfix("serve", "--bundle", "x.nadir", *arguments, env=environment, cwd=tmp_path)
     assert done.returncode == 8 and "[service.token]" in done.stderr
-
-
-def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['uvicorn'] = None\n"
-        "import importlib.util as u; real = u.find_spec\n"
-        "u.find_spec = lambda n, *a: None if n == 'uvicorn' else real(n, *a)\n"
-        "from nadirfix.cli import main; sys.argv = ['nadirfix', 'serve', '--bundle', 'x']; sys.exit(main())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 8 and "pip install 'nadirfix[serve]'" in done.stderr

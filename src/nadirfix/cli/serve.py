@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 _DEFAULT = ServeOptions()
-_PACKAGES = ("fastapi", "uvicorn", "python_multipart", "prometheus_client", "mercantile")
 
 
 def serve(
@@ -48,7 +46,6 @@ def serve(
     quiet: Quiet = False,
 ) -> None:
     """Answer by HTTP where photos were taken, with a page to drop them on; Ctrl-C stops it."""
-    _require_packages()
     options = ServeOptions(
         host=host,
         port=port,
@@ -104,14 +101,3 @@ def _token(file: Path | None) -> str | None:
             seen=f"{file} ({error})",
             do="name a file that holds the token and nothing else",
         ) from error
-
-
-def _require_packages() -> None:
-    missing = [name for name in _PACKAGES if find_spec(name) is None]
-    if missing:
-        raise ServiceError(
-            "service.not_installed",
-            "the service's packages are not installed",
-            seen=f"no {', '.join(missing)}",
-            do="install them: pip install 'nadirfix[serve]'",
-        )

@@ -28,7 +28,7 @@ _WITHOUT_PAGE = b"""<!doctype html>
 <p>The interface works. The page has not been built here: that takes
 <a href="https://nodejs.org">Node</a> 20.19 or newer, once.</p>
 <p>In the repository: install Node, run <code>make setup</code>, and start the service again. Released
-packages have the page built in: <code>pip install --upgrade 'nadirfix[serve]'</code>.</p>
+packages have the page built in: <code>pip install --upgrade nadirfix</code>.</p>
 <p>Without it:</p>
 <pre>curl -F photo=@photo.jpg http://127.0.0.1:8000/v1/locate</pre>
 <p>What there is: <a href="/v1/bundle">/v1/bundle</a>, <a href="/openapi.json">/openapi.json</a>.</p>
