@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,17 +16,21 @@ from nadirfix.runtime.network import Floats
 if TYPE_CHECKING:
     import onnxruntime
 
-__all__ = ["OnnxNetwork"]
+__all__ = ["OnnxNetwork", "inferred_shapes"]
 
 #: ONNX Runtime's own numbering; below this it writes into the pilot's terminal.
-_ERRORS_ONLY = 3
+_ERRORS_ONLY, _FATAL_ONLY = 3, 4
+#: Memory that all networks of bundles share, for each core: weights and what they compute with. One photo at
+#: a time needs a quarter of it.
+_BYTES_PER_CORE = 2**29
+_LEAST_BYTES = 2**30
 
 
 class OnnxNetwork:
     """A network in an ONNX file with one input and one output."""
 
-    def __init__(self, path: Path, *, threads: int) -> None:
-        self._session = _session(path, threads)
+    def __init__(self, path: Path, *, threads: int, bounded: bool = False) -> None:
+        self._session = _session(path, threads, bounded=bounded)
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if len(inputs) != 1 or len(outputs) != 1:
             raise _damaged(path, f"{len(inputs)} inputs and {len(outputs)} outputs instead of one each")
@@ -50,7 +55,49 @@ def _fits(shape: tuple[int, ...], expected: tuple[int | str, ...]) -> bool:
     return len(shape) == len(expected) and all(isinstance(e, str) or s == e for s, e in pairs)
 
 
-def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+class _Memory:
+    """What networks of bundles may use together; set up once, when the first one is opened."""
+
+    def __init__(self) -> None:
+        self._lock, self._is_bounded = threading.Lock(), False
+
+    def bound(self) -> None:
+        """Ask ONNX Runtime to refuse more than that: a network may need any amount."""
+        import onnxruntime as ort
+
+        with self._lock:
+            if self._is_bounded:
+                return
+            limits = {"max_mem": max(_LEAST_BYTES, cores() * _BYTES_PER_CORE), "arena_extend_strategy": -1}
+            unset = {"initial_chunk_size_bytes": -1, "max_dead_bytes_per_chunk": -1}
+            arena, kind = ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, ort.OrtMemType.DEFAULT
+            info = ort.OrtMemoryInfo("Cpu", arena, 0, kind)
+            ort.create_and_register_allocator(info, ort.OrtArenaCfg({**limits, **unset}))
+            self._is_bounded = True
+
+
+_MEMORY = _Memory()
+
+
+def inferred_shapes(network: bytes) -> dict[str, tuple[int | str | None, ...]]:
+    """The shapes of a network's outputs, where they can be inferred; nothing is computed.
+
+    ``ValueError`` where ONNX Runtime cannot open it.
+    """
+    import onnxruntime as ort
+
+    settings = ort.SessionOptions()
+    settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    settings.intra_op_num_threads = 1
+    settings.log_severity_level = _FATAL_ONLY
+    try:
+        session = ort.InferenceSession(network, settings, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime has a dozen of its own
+        raise ValueError(str(error).partition("\n")[0][:200]) from error
+    return {one.name: tuple(one.shape) for one in session.get_outputs()}
+
+
+def _session(path: Path, threads: int, *, bounded: bool) -> onnxruntime.InferenceSession:
     # Newer releases report on their use to their maker unless told not to before they load.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
@@ -60,6 +107,9 @@ def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
     # Threads that spin while they wait cost twice the time as soon as anything else runs on the machine.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     settings.log_severity_level = _ERRORS_ONLY
+    if bounded:
+        _MEMORY.bound()
+        settings.add_session_config_entry("session.use_env_allocators", "1")
     try:
         return onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime has a dozen of its own, one per way a file can be broken
