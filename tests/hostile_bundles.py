@@ -29,7 +29,8 @@ Change = Callable[[Path, dict[str, Any], Draw], None]
 
 _VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2**31, 2**63, 2**200, -0.0, 1e-300, 1e308, 1e999, -1e999, 0.5, "",
-    "x" * 10_000, "\x1b[31m", "../../etc/passwd", [], {}, [[]], [None], {"a": 1}, [1e300] * 4, list(range(1000)),
+    "x" * 10_000, "\x1b[31m", "../../etc/passwd", [], {}, [[]], [None], {"a": 1}, [1e300] * 4,
+    list(range(1000)),
 ]  # fmt: skip
 _TYPES = ["<f2", "<f4", "<f8", ">f2", "<i4", "|u1", "|O", "<U9", "|V2", "[('a', '<f2')]", "garbage"]
 _SHAPES = [

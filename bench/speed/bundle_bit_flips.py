@@ -1,8 +1,8 @@
 """Whether a flipped bit in a bundle is noticed: 300 of them, spread over the bytes of all its parts.
 
 Nothing else changes: sizes agree, and the manifest is the one that was written. Each bundle is opened as a
-photo opens it. Asked for: an error on opening, or the very answer of the whole bundle. Beside it, what opening
-costs: the first time, when every part is read, and after that.
+photo opens it. Asked for: an error on opening, or the very answer of the whole bundle. Beside it, what
+opening costs: the first time, when every part is read, and after that.
 """
 
 from __future__ import annotations

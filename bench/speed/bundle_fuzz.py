@@ -3,8 +3,8 @@
 Entries of the manifest, lists of parts, headers and numbers of arrays, tiles, operators and weights of
 networks are changed, and most bundles sealed again; others are cut, replaced by folders or devices, or have
 bits flipped. Asked for: an answer or an error of the bundle each time, never anything unexplained and never
-the photo's fault, none above 30 s of processor time or 2 GB, and nothing left in its folder. A child that says
-nothing for two minutes hangs, and is counted. Each case has a seed of its own.
+the photo's fault, none above 30 s of processor time or 2 GB, and nothing left in its folder. A child that
+says nothing for two minutes hangs, and is counted. Each case has a seed of its own.
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--count", type=int, default=2000)
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--minutes", type=float, default=60.0, help="begin no batch after so many")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         whole, photo = prepare(Path(name))
-        results = fuzz(whole, photo, Path(name), given.count, given.seed)
+        scratch = Path(name) / "scratch"
+        scratch.mkdir()
+        results = fuzz((whole, photo, scratch), given.count, given.seed, given.minutes * 60)
     print(json.dumps(results, indent=2))
     print(f"wrote {record('bundle_fuzz', results)}")
 
@@ -51,12 +54,12 @@ def prepare(folder: Path) -> tuple[Path, Path]:
     return whole, photo
 
 
-def fuzz(whole: Path, photo: Path, folder: Path, count: int, seed: int) -> dict[str, Any]:
+def fuzz(paths: tuple[Path, Path, Path], count: int, seed: int, limit_s: float) -> dict[str, Any]:
     """All cases, a batch to a process; one that hangs or dies costs its own case and is counted."""
-    began_s, lines, scratch = time.monotonic(), [], folder / "scratch"
-    scratch.mkdir()
+    began_s, lines, scratch = time.monotonic(), [], paths[2]
     for first in range(0, count, BATCH):
-        lines += batch((whole, photo, scratch), seed, range(first, min(first + BATCH, count)))
+        if time.monotonic() - began_s < limit_s:
+            lines += batch(paths, seed, range(first, min(first + BATCH, count)))
     codes = Counter(line["code"] for line in lines)
     return {
         "seed": seed,

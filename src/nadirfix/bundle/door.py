@@ -75,7 +75,10 @@ def _check_listed(manifest: parts.Manifest) -> None:
 def _check_states(folder: Path, manifest: parts.Manifest, known: Mapping[str, tuple[str, float]]) -> None:
     """Read every part in a state that is not known, and remember those that are what was written."""
     began_s, listed = time.time(), manifest["parts"]
-    states = {name: state_of(folder / name) for name in sorted(listed)}
+    try:
+        states = {name: state_of(folder / name) for name in sorted(listed)}
+    except OSError as error:  # gone since its size was looked at
+        raise parts.damaged(folder, f"a part cannot be read ({error})") from error
     unknown = [n for n, state in states.items() if known.get(state, ("",))[0] != listed[n]["sha256"]]
     if not unknown:
         return

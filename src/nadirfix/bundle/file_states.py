@@ -51,11 +51,14 @@ def known_states() -> dict[str, tuple[str, float]]:
 
 def remember_states(checked: Mapping[Path, tuple[str, str]], *, began_s: float) -> None:
     """Keep state and SHA-256 of files that were checked; those just written may change without a trace."""
-    settled = {
-        state: (sha256, began_s)
-        for path, (state, sha256) in checked.items()
-        if _settled(path, began_s) and state_of(path) == state
-    }
+    try:
+        settled = {
+            state: (sha256, began_s)
+            for path, (state, sha256) in checked.items()
+            if _settled(path, began_s) and state_of(path) == state
+        }
+    except OSError:  # a part that is gone meanwhile is in no state
+        return
     if not settled:
         return
     latest = sorted({**known_states(), **settled}.items(), key=lambda item: -item[1][1])[:_MOST]

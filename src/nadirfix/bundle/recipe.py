@@ -41,8 +41,8 @@ def _camera(table: dict[str, Any]) -> Camera:
     lens = table.pop("lens", None)
     if lens is None:
         return Camera(**table)
-    lists = {key: tuple(value) if isinstance(value, list) else value for key, value in lens.items()}
-    return Camera(**table, lens=Lens(**lists))
+    entries: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in dict(lens).items()}
+    return Camera(**table, lens=Lens(**entries))
 
 
 def _check_limits(recipe: Recipe) -> None:

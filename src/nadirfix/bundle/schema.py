@@ -95,6 +95,17 @@ def _table(**rules: Rule) -> Rule:
     return rule
 
 
+def _only(**rules: Rule) -> Rule:
+    """A table with these entries and no others."""
+
+    def rule(value: Any, name: str) -> None:
+        _table(**rules)(value, name)
+        if more := sorted(set(value) - set(rules)):
+            raise ValueError(f"{name} has {_short(more[0])}, which it should not")
+
+    return rule
+
+
 def _or_none(rule: Rule) -> Rule:
     """The entry may be missing or null."""
     return lambda value, name: None if value is None else rule(value, name)
@@ -150,30 +161,30 @@ def _short(value: Any) -> str:
 
 
 _PART = _table(bytes=_whole(0, 2**50), sha256=_sha256)
-_TRAINING = _or_none(_table())
-_NETWORK = _table(training=_TRAINING, eight_bits=_or_none(_table()))
+_LIKENESS = _or_none(_table(likeness=_or_none(_number(-1.0, 1.0 + 1e-6))))
+_NETWORK = _table(
+    training=_or_none(_table(steps=_whole(0, 10**12))), weights=_table(source=_text), eight_bits=_LIKENESS
+)
 _MATCHER = _or_none(_table(name=_text))
 _GRID = _table(cell_m=_number(1e-3, 1e7), groups_per_axis=_whole(1, 1000), origin_m=_pair(_number(-2e7, 2e7)))
 _MAP = _table(
     epsg=_zone, bounds_m=_bounds, gsd_m=_number(1e-6, 1e5), size_px=_pair(_whole(1, 2**30))
 )  # fmt: skip
 _LOW = _or_none(_table(altitude_m=_number(0.1, 1e6), cells=_whole(1, 10**8)))
-_PLACE = _table(
-    training=_TRAINING,
-    eight_bits=_or_none(_table(likeness=_or_none(_number(-1.0, 1.0 + 1e-6)))),
-)  # fmt: skip
+_COUNT = _whole(0, 10**9)
+_SOURCE = _table(files=_list(_table(name=_text, sha256=_sha256)))
 _MANIFEST = _table(
     nadirfix=_text,
     recipe=_table(name=_text, camera=_table()),
     map=_MAP,
     grid=_GRID,
     classes=_table(groups=_list(_pair(_whole(0, 1000)), least=1), cells=_list(_cells, least=1)),
-    networks=_table(altitude=_NETWORK, place=_PLACE),
+    networks=_only(altitude=_NETWORK, place=_NETWORK),
     matcher=_MATCHER,
     low_references=_LOW,
-    counts=_table(references=_whole(1, 10**9)),
+    counts=_table(references=_whole(1, 10**9), cells=_COUNT, left_out=_COUNT),
     accuracy=_table(),
-    source=_list(_table(files=_list(_table(name=_text)))),
+    source=_list(_SOURCE),
     described=_or_none(_table()),
     parts=_parts,
 )

@@ -159,8 +159,7 @@ def read_tiles(
     """The levels of a texture file, and how it is laid out."""
     archive = Archive(path, kept_tiles=kept_tiles, unreadable=unreadable)
     layout = archive.layout
-    planes = [TiledPlane(archive, i, size, layout.tile_px) for i, size in enumerate(layout.sizes_px)]
-    return planes, layout
+    return [TiledPlane(archive, i, size, layout.tile_px) for i, size in enumerate(layout.sizes_px)], layout
 
 
 class TileWriter:

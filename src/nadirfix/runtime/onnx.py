@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,6 +55,14 @@ def _fits(shape: tuple[int, ...], expected: tuple[int | str, ...]) -> bool:
     return len(shape) == len(expected) and all(isinstance(e, str) or s == e for s, e in pairs)
 
 
+def _library() -> Any:
+    """ONNX Runtime; newer releases report on their use to their maker unless told not to before they load."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    return onnxruntime
+
+
 class _Memory:
     """What networks of bundles may use together; set up once, when the first one is opened."""
 
@@ -63,11 +71,10 @@ class _Memory:
 
     def bound(self) -> None:
         """Ask ONNX Runtime to refuse more than that: a network may need any amount."""
-        import onnxruntime as ort
-
         with self._lock:
             if self._is_bounded:
                 return
+            ort = _library()
             limits = {"max_mem": max(_LEAST_BYTES, cores() * _BYTES_PER_CORE), "arena_extend_strategy": -1}
             unset = {"initial_chunk_size_bytes": -1, "max_dead_bytes_per_chunk": -1}
             arena, kind = ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, ort.OrtMemType.DEFAULT
@@ -84,8 +91,7 @@ def inferred_shapes(network: bytes) -> dict[str, tuple[int | str | None, ...]]:
 
     ``ValueError`` where ONNX Runtime cannot open it.
     """
-    import onnxruntime as ort
-
+    ort = _library()
     settings = ort.SessionOptions()
     settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     settings.intra_op_num_threads = 1
@@ -98,11 +104,8 @@ def inferred_shapes(network: bytes) -> dict[str, tuple[int | str | None, ...]]:
 
 
 def _session(path: Path, threads: int, *, bounded: bool) -> onnxruntime.InferenceSession:
-    # Newer releases report on their use to their maker unless told not to before they load.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-    import onnxruntime
-
-    settings = onnxruntime.SessionOptions()
+    ort = _library()
+    settings = ort.SessionOptions()
     settings.intra_op_num_threads = threads or cores()
     # Threads that spin while they wait cost twice the time as soon as anything else runs on the machine.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -111,7 +114,7 @@ def _session(path: Path, threads: int, *, bounded: bool) -> onnxruntime.Inferenc
         _MEMORY.bound()
         settings.add_session_config_entry("session.use_env_allocators", "1")
     try:
-        return onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime has a dozen of its own, one per way a file can be broken
         raise _damaged(path, str(error).partition("\n")[0]) from error
 
