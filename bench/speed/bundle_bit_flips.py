@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -41,7 +44,7 @@ def main() -> None:
         results = {
             "seed": given.seed,
             **flips(whole, photo, Path(name), given.count, given.seed),
-            "opening": opening(given.bundle or whole),
+            "opening": opening(given.bundle or whole, photo),
         }
     print(json.dumps(results, indent=2))
     print(f"wrote {record('bundle_bit_flips', results)}")
@@ -72,16 +75,30 @@ def verdict(bundle: Path, photo: Path, answer: dict[str, Any]) -> str:
     return "same answer" if whole_answer(bundle, photo) == answer else "another answer"
 
 
-def opening(bundle: Path) -> dict[str, Any]:
-    """Processor time of opening: every part read, as after it was copied, and as every time after that."""
+def opening(bundle: Path, photo: Path) -> dict[str, Any]:
+    """Processor time of opening: every part read, as after it was copied, and as every time after that.
+
+    Beside it that of ``nadirfix locate`` with one photo, from nothing.
+    """
     first_ms = [spent_ms(lambda: Bundle.check(bundle)) for _ in range(3)]
     Bundle.load(bundle)
     later_ms = [spent_ms(lambda: Bundle.load(bundle)) for _ in range(TIMES)]
+    photo_ms = statistics.median([located_ms(bundle, photo) for _ in range(TIMES // 3)])
     return {
         "megabytes": round(sum(path.stat().st_size for path in bundle.iterdir()) / 1e6, 1),
         "every_part_read_ms": round(statistics.median(first_ms), 1),
         "remembered_ms": round(statistics.median(later_ms), 2),
+        "first_photo_ms": round(photo_ms),
+        "remembered_share": round(statistics.median(later_ms) / photo_ms, 4),
     }
+
+
+def located_ms(bundle: Path, photo: Path) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "nadirfix", "locate", photo, "--bundle", bundle, "--quiet"]
+    subprocess.run([*map(str, command)], check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1e3 * (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
 
 
 def spent_ms(call: Callable[[], object]) -> float:

@@ -21,6 +21,7 @@ from nadirfix.errors import BundleError, MapError
 from nadirfix.geo.texture import Texture
 from nadirfix.geo.texture_file import read_layout
 from nadirfix.runtime.backend import cache_file
+from nadirfix.runtime.onnx import OnnxNetwork
 from nadirfix.types import View
 from tests.bundles import photo_of
 from tests.command import nadirfix
@@ -244,6 +245,19 @@ def test_networks_that_need_too_much_or_run_something_else_are_refused(tmp_path:
         )
     with pytest.raises(ValueError, match=r"ONNX|graph|short"):
         check_network(Path(__file__))
+
+
+def test_a_network_that_asks_for_more_while_it_runs_gets_none(tmp_path: Path) -> None:
+    """Its sizes depend on its input, so that nobody knows them before."""
+    nodes = [
+        ("Shape", ["inputs"], ["given"]), ("Mul", ["given", "sizes"], ["vast"]),
+        ("Expand", ["inputs", "vast"], ["all"]), ("ReduceMax", ["all", "given"], ["outputs"]),
+    ]  # fmt: skip
+    path = onnx_network(tmp_path / "a.onnx", nodes, sizes=[10**5, 10**5])
+    check_network(path)
+    network = CheckedNetwork(OnnxNetwork(path, threads=1, bounded=True), path, (1,))
+    with pytest.raises(BundleError, match=r"a\.onnx cannot be run"):
+        network.run(np.ones((1, 1), np.float32))
 
 
 class Wrong:

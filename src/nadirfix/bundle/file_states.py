@@ -42,11 +42,8 @@ def known_states() -> dict[str, tuple[str, float]]:
     A cache that is broken is as good as none, and the next check renews it.
     """
     now_s = time.time()
-    return {
-        state: (entry[0], entry[1])
-        for state, entry in _read().items()
-        if _is_entry(entry) and 0 <= now_s - entry[1] < _DAYS * 86_400
-    }
+    entries = {state: _entry(found) for state, found in _read().items()}
+    return {s: e for s, e in entries.items() if e is not None and 0 <= now_s - e[1] < _DAYS * 86_400}
 
 
 def remember_states(checked: Mapping[Path, tuple[str, str]], *, began_s: float) -> None:
@@ -93,7 +90,10 @@ def _read() -> dict[str, object]:
     return states if isinstance(states, dict) else {}
 
 
-def _is_entry(entry: object) -> bool:
-    if not (isinstance(entry, list) and len(entry) == 2):
-        return False
-    return isinstance(entry[0], str) and isinstance(entry[1], int | float)
+def _entry(found: object) -> tuple[str, float] | None:
+    """The SHA-256 of a state and when it was checked; None where that is something else."""
+    if not (isinstance(found, list) and len(found) == 2):
+        return None
+    sha256, checked_s = found
+    known = isinstance(sha256, str) and isinstance(checked_s, int | float)
+    return (sha256, float(checked_s)) if known else None

@@ -132,17 +132,18 @@ def _constants(network: _Graph) -> set[str]:
 
 
 def _skeleton(network: _Graph) -> bytes:
-    """The network without its weights, every array inside it an output: sizes can be read off it."""
+    """The network without its weights, every array inside it an output: sizes can be read off it.
+
+    What it says of their sizes itself is left out.
+    """
     whole, graph = network.whole, network.graph
-    pieces = [encoded(number, bytes(one)) for number in (1, 11, 13) for one in graph.pieces.get(number, ())]
+    pieces = [encoded(number, bytes(one)) for number in (1, 11) for one in graph.pieces.get(number, ())]
     pieces.append(encoded(2, b"sizes"))
     for message, one in zip(graph.pieces.get(5, ()), network.tensors, strict=True):
         small = one.stored_bytes <= _SMALL_BYTES
         pieces.append(encoded(5, bytes(message)) if small else encoded(11, _value_info(one)))
-    given = {fields(one).text(1) for one in graph.pieces.get(12, ())}
-    pieces += [encoded(12, bytes(one)) for one in graph.pieces.get(12, ())]
     inside = dict.fromkeys(name for node in network.nodes for name in node.texts(2) if name)
-    pieces += [encoded(12, encoded(1, name.encode())) for name in inside if name not in given]
+    pieces += [encoded(12, encoded(1, name.encode())) for name in inside]
     head = [encoded(1, whole.numbers.get(1, [8])[-1])]
     head += [encoded(8, bytes(one)) for one in whole.pieces.get(8, ())]
     return b"".join([*head, encoded(7, b"".join(pieces))])

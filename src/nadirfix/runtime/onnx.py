@@ -20,10 +20,9 @@ __all__ = ["OnnxNetwork", "inferred_shapes"]
 
 #: ONNX Runtime's own numbering; below this it writes into the pilot's terminal.
 _ERRORS_ONLY, _FATAL_ONLY = 3, 4
-#: Memory that all networks of bundles share, for each core: weights and what they compute with. One photo at
-#: a time needs a quarter of it.
-_BYTES_PER_CORE = 2**29
-_LEAST_BYTES = 2**30
+#: Memory that all networks of bundles share, for each core, and at least: weights and what they compute with.
+#: One photo at a time needs a fifth of it.
+_BYTES_PER_CORE, _LEAST_BYTES = 3 * 2**28, 3 * 2**29
 
 
 class OnnxNetwork:
@@ -109,8 +108,8 @@ def _session(path: Path, threads: int, *, bounded: bool) -> onnxruntime.Inferenc
     settings.intra_op_num_threads = threads or cores()
     # Threads that spin while they wait cost twice the time as soon as anything else runs on the machine.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    settings.log_severity_level = _ERRORS_ONLY
-    if bounded:
+    settings.log_severity_level = _FATAL_ONLY if bounded else _ERRORS_ONLY
+    if bounded:  # what goes wrong is told by an error of the bundle
         _MEMORY.bound()
         settings.add_session_config_entry("session.use_env_allocators", "1")
     try:
