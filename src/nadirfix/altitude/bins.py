@@ -18,6 +18,10 @@ __all__ = ["AltitudeBins", "canonical_altitude_m"]
 Floats = NDArray[np.float64]
 
 
+#: More altitude classes than any network tells apart.
+_MOST_CLASSES = 10_000
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AltitudeBins:
     """Altitude classes between two altitudes; class i reaches from edge i up to, not including, edge i + 1.
@@ -94,7 +98,8 @@ def canonical_altitude_m(references: ReferenceOptions, bins: AltitudeBins) -> fl
 
 def _fixed_edges(options: BinOptions) -> Floats:
     span = options.max_m - options.min_m
-    if not (0 < options.width_m <= span) or not _is_whole(span / options.width_m):
+    fits = 0 < options.width_m <= span and span / options.width_m <= _MOST_CLASSES
+    if not fits or not _is_whole(span / options.width_m):
         raise _bad_bins(
             "the width of the altitude classes does not divide the altitude range",
             f"width {options.width_m:g} m, range {span:g} m ({options.min_m:g} to {options.max_m:g} m)",
@@ -112,6 +117,8 @@ def _variable_edges(options: BinOptions) -> Floats:
     edges = [options.min_m]
     while edges[-1] < options.max_m:
         edges.append(options.min_m + first * (ratio ** len(edges) - 1) / (ratio - 1))
+        if len(edges) > _MOST_CLASSES:
+            raise _bad_bins(f"there would be more than {_MOST_CLASSES} altitude classes", f"{options}")
     return np.array(edges)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,6 +16,9 @@ from nadirfix.altitude.bins import AltitudeBins, canonical_altitude_m
 from nadirfix.altitude.scores import scores_of
 from nadirfix.arrays import unit
 from nadirfix.bundle import layout as parts
+from nadirfix.bundle.contents import array_of
+from nadirfix.bundle.door import check_all_parts, check_parts, read_checked_manifest
+from nadirfix.bundle.networks import open_in_float32, open_network, similarity_tolerance
 from nadirfix.bundle.plan import Plan, answered_by
 from nadirfix.bundle.recipe import recipe_from_manifest
 from nadirfix.bundle.references import References, read_references
@@ -29,7 +31,7 @@ from nadirfix.parallel import run_in_background
 from nadirfix.retrieval.cell_index import CellIndex, index_names
 from nadirfix.retrieval.cells import CellClassifier, CellRanking
 from nadirfix.retrieval.whitening import Projection
-from nadirfix.runtime import Backend, Network, NetworkFiles, load_backend, load_fastest
+from nadirfix.runtime import Network, NetworkFiles
 
 if TYPE_CHECKING:
     from nadirfix.geo.texture import Texture
@@ -43,8 +45,6 @@ __all__ = ["Bundle"]
 _CROPS = 32
 #: About so many images go through the keypoint network for a photo: itself at two sizes, views of the map.
 _MATCHED_IMAGES = 8
-#: Of a descriptor's rounding error, so much remains in the difference of two cosine similarities: measured.
-_ERROR_SHARE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +64,19 @@ class Bundle:
 
     @classmethod
     def load(cls, path: Path | str, *, threads: int = 0, photos: int | None = None) -> Bundle:
-        """Open a bundle; checks its version and that every part is there and as long as it should be.
+        """Open a bundle; checks its version, and that every part is what was written and can be meant.
+
+        What is in a part is read once, and again when its file has changed or some days have passed (ADR 54).
 
         Networks run on so many threads, 0 being one per core: right for one photo at a time. Where a photo
         is located on every core at once, each gets one. Where it is known how many ``photos`` there are, a
         backend that is quick to open is chosen for a few, and one that is quick to run for many.
         """
         folder = Path(path)
-        manifest = parts.read_manifest(folder)
-        parts.check_sizes(folder, manifest)
+        manifest = read_checked_manifest(folder)
         recipe = recipe_from_manifest(manifest, folder)
-        bins = AltitudeBins.from_options(recipe.bins)
+        bins, order = AltitudeBins.from_options(recipe.bins), ClassOrder.from_dict(manifest["classes"])
+        check_parts(folder, manifest, recipe, bins=len(bins), cells=order.sizes)
         return cls(
             path=folder,
             manifest=manifest,
@@ -83,7 +85,7 @@ class Bundle:
             bins=bins,
             canonical=Canonical(recipe.camera, canonical_altitude_m(recipe.references, bins)),
             grid=Grid.from_dict(manifest["grid"]),
-            order=ClassOrder.from_dict(manifest["classes"]),
+            order=order,
             threads=threads,
             photos=photos,
         )
@@ -92,7 +94,7 @@ class Bundle:
     def check(cls, path: Path | str) -> Bundle:
         """Open a bundle and compare every byte of it with what was written."""
         bundle = cls.load(path)
-        parts.check_hashes(bundle.path, bundle.manifest)
+        check_all_parts(bundle.path, bundle.manifest)
         return bundle
 
     @classmethod
@@ -111,23 +113,23 @@ class Bundle:
     @cached_property
     def texture(self) -> Texture:
         """The map's picture."""
-        from nadirfix.geo.texture import Texture
+        from nadirfix.bundle.map_texture import load_texture
 
-        return Texture.load(self.path / parts.TEXTURE)
+        return load_texture(self.path, self.manifest["map"])
 
     @cached_property
     def altitude_network(self) -> Network:
         """From the spectrum of a photo to a score for every altitude class, or to what they are made of."""
-        return load_fastest(
-            self.network_files(parts.ALTITUDE), threads=self.threads, expected_runs=self.photos
-        )
+        fitted = self.altitude_classes
+        width = len(self.bins) if fitted is None else fitted.shape[1] - 1
+        return self._network(parts.ALTITUDE, (width,), self.photos)
 
     @cached_property
     def altitude_classes(self) -> NDArray[np.float32] | None:
         """Classes fitted to this map; None where the network brings its own."""
         if parts.ALTITUDE_CLASSES not in self.manifest["parts"]:
             return None
-        return self.array(parts.ALTITUDE_CLASSES, dtype=np.float32, rows=len(self.bins))
+        return self.array(parts.ALTITUDE_CLASSES)
 
     def altitude_scores(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
         """A score for every altitude class, for each input of the altitude network."""
@@ -138,20 +140,29 @@ class Bundle:
     def place_network(self) -> Network:
         """From a photo at canonical scale to its raw embedding."""
         runs = self.photos and self.photos * (1 if answered_by(self) == "retrieval" else _CROPS)
-        return load_fastest(self.network_files(parts.PLACE), threads=self.threads, expected_runs=runs)
+        return self._network(parts.PLACE, (self._embedding_width,), runs)
 
     @cached_property
     def float32_place_network(self) -> Network:
         """The same in single precision, for photos whose answer rounding would decide."""
-        return load_backend(self.network_files(parts.PLACE), Backend(), threads=self.threads)
+        files = self.network_files(parts.PLACE)
+        return open_in_float32(files, (self._embedding_width,), threads=self.threads)
+
+    @property
+    def _embedding_width(self) -> int:
+        """How many numbers the place network gives, by what takes them."""
+        taken = self.descriptors if self.projection is None else self.projection.axes
+        return int(taken.shape[1])
+
+    def _network(self, name: str, sides: tuple[int, ...], runs: int | None) -> Network:
+        return open_network(self.network_files(name), sides, threads=self.threads, expected_runs=runs)
 
     @cached_property
     def similarity_tolerance(self) -> float:
         """How far cosine similarities must differ for the place network, as it runs, to rank them."""
         if self.network_files(parts.PLACE).precision == "single":
             return 0.0
-        similarity = float(self.manifest["networks"]["place"]["eight_bits"]["likeness"])
-        return _ERROR_SHARE * math.sqrt(max(0.0, 2 - 2 * similarity))
+        return similarity_tolerance(self.manifest, self.path)
 
     def networks_opening(self, plan: Plan) -> AbstractContextManager[None]:
         """Open what the plan needs while the block does something else: reading networks takes no Python."""
@@ -165,7 +176,7 @@ class Bundle:
     @cached_property
     def prototypes(self) -> NDArray[np.float16]:
         """One direction per class, in the class order."""
-        return self.array(parts.PROTOTYPES, rows=len(self.order))
+        return self.array(parts.PROTOTYPES)
 
     @cached_property
     def cell_classifier(self) -> CellClassifier:
@@ -181,7 +192,7 @@ class Bundle:
         """What whitens descriptors; None where the bundle has them as the network gives them."""
         if parts.PROJECTION not in self.manifest["parts"]:
             return None
-        return Projection.from_array(self.array(parts.PROJECTION, dtype=np.float32))
+        return Projection.from_array(self.array(parts.PROJECTION))
 
     def describe(self, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
         """Raw embeddings (a row each) as descriptors: what references are compared by."""
@@ -207,7 +218,8 @@ class Bundle:
     def references(self) -> References:
         """Where the reference views look from."""
         older = parts.PARQUET in self.manifest["parts"]
-        return read_references(self.path / (parts.PARQUET if older else parts.REFERENCES), len(self.order))
+        path = self.path / (parts.PARQUET if older else parts.REFERENCES)
+        return read_references(path, len(self.order), rows=self.reference_count)
 
     @property
     def reference_count(self) -> int:
@@ -217,7 +229,7 @@ class Bundle:
     @cached_property
     def descriptors(self) -> NDArray[np.float16]:
         """The descriptors of the reference views: one unit vector each, read from disk as needed."""
-        return self.array(parts.DESCRIPTORS, rows=len(self.references))
+        return self.array(parts.DESCRIPTORS)
 
     @cached_property
     def index(self) -> ReferenceIndex:
@@ -255,13 +267,14 @@ class Bundle:
     @cached_property
     def matcher_network(self) -> Network | None:
         """What finds and describes keypoints; None where the matcher is no network, or there is none."""
+        from nadirfix.verify.features import OUTPUT_SIDES
+
         if self.matcher_name not in (None, "sift", *NETWORK_MATCHERS):
             raise parts.unknown(self.path, f"a matcher called {self.matcher_name!r}")
         if self.matcher_name not in NETWORK_MATCHERS:
             return None
-        expected_runs = self.photos and self.photos * _MATCHED_IMAGES
-        files = self.network_files(parts.MATCHER)
-        return load_fastest(files, threads=self.threads, expected_runs=expected_runs)
+        runs = self.photos and self.photos * _MATCHED_IMAGES
+        return self._network(parts.MATCHER, OUTPUT_SIDES, runs)
 
     def network_files(self, name: str) -> NetworkFiles:
         """A network's file, the same in int8 where the bundle has it, a name, and which of them runs here.
@@ -274,12 +287,9 @@ class Bundle:
         sha256 = listed.get(name, {}).get("sha256", "")
         return NetworkFiles(self.path / name, int8, sha256, "eight_bit" if quantised else "single")
 
-    def array(self, name: str, *, dtype: type = np.float16, rows: int | None = None) -> NDArray[Any]:
-        """A part that holds numbers, read from disk as needed; one of another kind or length is damaged."""
+    def array(self, name: str) -> NDArray[Any]:
+        """A part that holds numbers, read from disk as needed; the door has looked at it."""
         try:
-            array: NDArray[Any] = np.load(self.path / name, mmap_mode="r", allow_pickle=False)
+            return array_of(self.path / name).open()
         except (OSError, ValueError) as error:
             raise parts.damaged(self.path, f"{name} cannot be read ({error})") from error
-        if array.dtype != dtype or array.ndim != 2 or rows not in (None, len(array)):
-            raise parts.damaged(self.path, f"{name} holds {array.dtype} {array.shape} for {rows} rows")
-        return array

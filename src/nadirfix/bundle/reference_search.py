@@ -66,7 +66,7 @@ class SearchedBundle(Protocol):
     def describe(self, embeddings: Floats) -> Floats:
         """Raw embeddings as descriptors of usual references."""
 
-    def array(self, name: str, *, dtype: type = np.float16, rows: int | None = None) -> NDArray[Any]:
+    def array(self, name: str) -> NDArray[Any]:
         """A part that holds numbers."""
 
 
@@ -89,8 +89,9 @@ def low_search_of(bundle: SearchedBundle) -> ReferenceSearch | None:
     known = bundle.manifest.get("low_references")
     if known is None:
         return None
-    references = read_references(bundle.path / parts.LOW_REFERENCES, int(known["cells"]))
-    descriptors = bundle.array(parts.LOW_DESCRIPTORS, rows=len(references))
+    descriptors = bundle.array(parts.LOW_DESCRIPTORS)
+    path, cells = bundle.path / parts.LOW_REFERENCES, int(known["cells"])
+    references = read_references(path, cells, rows=len(descriptors))
     return ReferenceSearch(
         canonical=Canonical(bundle.recipe.camera, float(known["altitude_m"])),
         crop_px=bundle.recipe.place_network.size_px,
@@ -106,7 +107,7 @@ def low_search_of(bundle: SearchedBundle) -> ReferenceSearch | None:
 def _low_projection(bundle: SearchedBundle) -> Callable[[Floats], Floats]:
     if parts.LOW_PROJECTION not in bundle.manifest["parts"]:
         return unit
-    projection = Projection.from_array(bundle.array(parts.LOW_PROJECTION, dtype=np.float32))
+    projection = Projection.from_array(bundle.array(parts.LOW_PROJECTION))
     return lambda embeddings: projection(unit(embeddings))
 
 

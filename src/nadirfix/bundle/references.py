@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nadirfix.bundle.arrays import stored_array
 from nadirfix.bundle.layout import PARQUET, damaged
 from nadirfix.errors import BundleError
 from nadirfix.geo.grid import ClassOrder, Grid
@@ -29,6 +30,10 @@ COLUMNS = np.dtype(
         ("epsg", "<i4"), ("cell_e", "<i4"), ("cell_n", "<i4"), ("class", "<i4"), ("group", "<i4"),
     ]
 )  # fmt: skip
+#: Nothing on Earth lies farther from the origin of its zone.
+_FARTHEST_M = 2e7
+#: What a number takes unpacked in a column of an older layout, and what each column may need besides.
+_BYTES_PER_NUMBER, _SPARE_BYTES = 32, 2**20
 #: What is read again.
 _READ = ("class", "east_m", "north_m", "heading_deg", "cell_e", "cell_n", "epsg")
 
@@ -74,29 +79,38 @@ class References:
         return slice(int(self.starts[label]), int(self.starts[label + 1]))
 
 
-def read_references(path: Path, classes: int) -> References:
-    """Read the table of a bundle with so many classes."""
-    columns = _from_parquet if path.name == PARQUET else _from_array
-    number, east, north, heading, cell_e, cell_n, epsg = columns(path)
-    if not len(epsg):
-        raise damaged(path.parent, f"{path.name} holds no references")
+def read_references(path: Path, classes: int, *, rows: int | None = None) -> References:
+    """Read the table of a bundle with so many classes, and so many rows where that is known."""
+    columns = _from_parquet(path, rows) if path.name == PARQUET else _from_array(path)
+    _check_columns(path, columns, classes, rows)
+    number, east, north, heading, cell_e, cell_n, epsg = columns
     starts = np.searchsorted(number, np.arange(classes + 1)).astype(np.int64)
     cell = np.column_stack([cell_e, cell_n]).astype(np.int64)
     return References(east, north, heading, cell, starts, int(epsg[0]))
 
 
+def _check_columns(path: Path, columns: list[NDArray[Any]], classes: int, rows: int | None) -> None:
+    """A table is in the order of its classes, in one zone, on Earth, and as long as it should be."""
+    number, east, north, heading, cell_e, cell_n, epsg = columns
+    if not len(epsg) or any(len(column) != (rows or len(epsg)) for column in columns):
+        raise damaged(path.parent, f"{path.name} holds {len(epsg)} references, not {rows or 'some'}")
+    sorted_by_class = bool(np.all(number[1:] >= number[:-1])) and 0 <= number[0] <= number[-1] < classes
+    on_earth = all(bool((np.abs(column) <= _FARTHEST_M).all()) for column in (east, north, heading))
+    kinds = {column.dtype.kind for column in (number, cell_e, cell_n, epsg)} == {"i"}
+    if not (sorted_by_class and on_earth and kinds and np.all(epsg == epsg[0])):
+        raise damaged(path.parent, f"{path.name} holds no references in order of {classes} classes")
+
+
 def _from_array(path: Path) -> list[NDArray[Any]]:
     try:
-        table = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        table = stored_array(path, COLUMNS, ndim=1).open()
+    except (OSError, ValueError) as error:
         raise damaged(path.parent, f"{path.name} cannot be read ({error})") from error
-    if table.dtype != COLUMNS or table.ndim != 1:
-        raise damaged(path.parent, f"{path.name} holds {table.dtype} {table.shape}")
     return [np.ascontiguousarray(table[name]) for name in _READ]
 
 
-def _from_parquet(path: Path) -> list[NDArray[Any]]:
-    """The table of an older layout, by the extra that reads it."""
+def _from_parquet(path: Path, rows: int | None) -> list[NDArray[Any]]:
+    """The table of an older layout, by the extra that reads it; a small file may unpack to anything."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -109,9 +123,23 @@ def _from_parquet(path: Path) -> list[NDArray[Any]]:
         ) from error
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
+            _check_parquet(file.metadata, rows)
             table = file.read(columns=list(_READ))
         # to_numpy() loads pandas, which takes longer than all else.
         pieces = [[np.from_dlpack(chunk) for chunk in table[name].chunks] for name in _READ]
-    except (OSError, KeyError, pyarrow.ArrowException) as error:
+    except (OSError, KeyError, ValueError, TypeError, BufferError, pyarrow.ArrowException) as error:
         raise damaged(path.parent, f"{path.name} cannot be read ({error})") from error
     return [np.concatenate(arrays) if arrays else np.zeros(0) for arrays in pieces]
+
+
+def _check_parquet(metadata: Any, rows: int | None) -> None:
+    """Raise ``ValueError`` before more is unpacked than so many rows of plain numbers need."""
+    if rows is not None and metadata.num_rows != rows:
+        raise ValueError(f"it has {metadata.num_rows} rows, not {rows}")
+    for group in range(metadata.num_row_groups):
+        columns = [metadata.row_group(group).column(i) for i in range(metadata.num_columns)]
+        read = [column for column in columns if column.path_in_schema in _READ]
+        plain = all(column.physical_type in ("INT32", "INT64", "FLOAT", "DOUBLE") for column in read)
+        unpacked = max((column.total_uncompressed_size for column in read), default=0)
+        if not plain or unpacked > _BYTES_PER_NUMBER * metadata.num_rows + _SPARE_BYTES:
+            raise ValueError("its columns are no plain numbers, or more than it has rows for")

@@ -19,7 +19,8 @@ from nadirfix.files import atomic_file
 from nadirfix.geo.polynomial import Polynomial
 from nadirfix.geo.pyramid import halve
 from nadirfix.geo.render import Rendered, Window, render
-from nadirfix.geo.tiles import CACHED_TILES, ArrayPlane, Plane, TileWriter, read_tiles
+from nadirfix.geo.texture_file import SMALLEST_LEVEL_PX
+from nadirfix.geo.tiles import CACHED_TILES, ArrayPlane, Plane, TileWriter, Unreadable, read_tiles
 from nadirfix.options.map import RenderOptions, TextureOptions
 from nadirfix.types import Point, View
 
@@ -28,10 +29,6 @@ __all__ = ["SMALLEST_LEVEL_PX", "Texture"]
 Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 Affine = tuple[float, float, float, float, float, float]
-
-
-#: A pyramid ends with a picture no larger than this.
-SMALLEST_LEVEL_PX = 256
 
 
 class Texture:
@@ -53,10 +50,12 @@ class Texture:
         return cls(_pyramid(pixels, cover), place, epsg)
 
     @classmethod
-    def load(cls, path: Path | str, *, kept_tiles: int = CACHED_TILES) -> Texture:
+    def load(
+        cls, path: Path | str, *, kept_tiles: int = CACHED_TILES, unreadable: Unreadable | None = None
+    ) -> Texture:
         """Open a texture file; tiles are read when they are needed, and the last ones are cached."""
-        planes, header = read_tiles(Path(path), kept_tiles=kept_tiles)
-        return cls(planes, Polynomial.from_dict(header["place"]), int(header["epsg"]))
+        planes, layout = read_tiles(Path(path), kept_tiles=kept_tiles, unreadable=unreadable)
+        return cls(planes, layout.place, layout.epsg)
 
     def save(self, path: Path | str, *, options: TextureOptions | None = None) -> None:
         """Write the texture as one file; the same texture gives the same bytes."""

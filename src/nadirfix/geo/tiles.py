@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import struct
 import threading
 import zipfile
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -15,20 +17,39 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.errors import MapError
+from nadirfix.errors import MapError, NadirfixError
+from nadirfix.geo.texture_file import FORMAT, TextureLayout, decoded_mask, decoded_tile, read_layout
 from nadirfix.options.map import TextureOptions
 
-__all__ = ["CACHED_TILES", "Archive", "ArrayPlane", "Plane", "TileWriter", "TiledPlane", "read_tiles"]
+__all__ = [
+    "CACHED_TILES",
+    "Archive",
+    "ArrayPlane",
+    "Plane",
+    "TileWriter",
+    "TiledPlane",
+    "Unreadable",
+    "read_tiles",
+]
 
 Bytes = NDArray[np.uint8]
 Span = tuple[int, int]
 
-_FORMAT = 1
+#: The error for a file that is no texture, or not a whole one.
+Unreadable = Callable[[Path, str], NadirfixError]
+
 _HEADER = "texture.json"
 _SAME_DATE = (1980, 1, 1, 0, 0, 0)  # the same texture must give the same bytes
 
-#: Decoded tiles that are cached, over all levels of one file (48 MB at 512 px).
-CACHED_TILES = 48
+#: Flags of an entry that change nothing: names in UTF-8, sizes after the data.
+_PLAIN_FLAGS = 0x800 | 0x8
+#: What reading an archive raises where it is broken, and what reading what is in it does.
+_UNZIPPING = (
+    OSError, KeyError, ValueError, TypeError, EOFError, RuntimeError, NotImplementedError, OverflowError,
+    struct.error, zlib.error, zipfile.BadZipFile,
+)  # fmt: skip
+#: Decoded tiles that are cached, over all levels of one file (48 MB at 512 px); fewer where tiles are larger.
+CACHED_TILES, _USUAL_TILE_PX = 48, 512
 
 
 class Plane(Protocol):
@@ -79,16 +100,18 @@ class TiledPlane:
 class Archive:
     """A texture file and a cache of its last tiles; safe to use from several threads."""
 
-    def __init__(self, path: Path, *, kept_tiles: int = CACHED_TILES) -> None:
-        self.path, self._capacity = path, kept_tiles
+    def __init__(
+        self, path: Path, *, kept_tiles: int = CACHED_TILES, unreadable: Unreadable | None = None
+    ) -> None:
+        self.path = path
+        self.unreadable = unreadable or _unreadable
         try:
             self._zip = zipfile.ZipFile(path)
-            self.header: dict[str, Any] = json.loads(self._zip.read(_HEADER))
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-            raise _unreadable(path, str(error)) from error
-        if self.header.get("format") != _FORMAT:
-            raise _unreadable(path, f"format {self.header.get('format')} where {_FORMAT} was expected")
-        self._names = set(self._zip.namelist())
+            self._names = _tile_names(self._zip, path.stat().st_size)
+            self.layout = read_layout(self._zip.read(_HEADER))
+        except _UNZIPPING as error:
+            raise self.unreadable(path, str(error)) from error
+        self._capacity = max(1, kept_tiles * _USUAL_TILE_PX**2 // self.layout.tile_px**2)
         self._cache: OrderedDict[str, tuple[Bytes, Bytes]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -108,49 +131,35 @@ class Archive:
         return tile
 
     def _decode(self, name: str) -> tuple[Bytes, Bytes]:
-        pixels = self._picture(name, _rgb)
+        pixels = self._picture(name, decoded_tile)
         if name + ".mask" in self._names:
-            return pixels, self._picture(name + ".mask", _grey)
+            return pixels, self._picture(name + ".mask", decoded_mask)
         return pixels, np.full(pixels.shape[:2], 255, np.uint8)
 
-    def _picture(self, name: str, decoded: Callable[[bytes], Bytes | None]) -> Bytes:
+    def _picture(self, name: str, decoded: Callable[[bytes, Span], Bytes]) -> Bytes:
+        level, y, x = map(int, name.removesuffix(".mask").split("/"))
         try:
-            pixels = decoded(self._zip.read(name))
-        except (OSError, zipfile.BadZipFile) as error:
-            raise _unreadable(self.path, str(error)) from error
-        if pixels is None:
-            raise _unreadable(self.path, f"tile {name} is not a picture")
-        return np.asarray(pixels, np.uint8)
+            return decoded(self._zip.read(name), self.layout.tile_size_px(level, y, x))
+        except _UNZIPPING as error:
+            raise self.unreadable(self.path, f"tile {name}: {error}") from error
 
 
-def _rgb(data: bytes) -> Bytes | None:
-    """A JPEG's pixels; None where it is none. Machines that only train need not have the faster library.
-
-    Both give the same pixels to the last bit: both are libjpeg-turbo.
-    """
-    try:
-        import simplejpeg
-    except ImportError:
-        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-        return None if pixels is None else np.ascontiguousarray(pixels[..., ::-1])
-    try:
-        decoded: Bytes = simplejpeg.decode_jpeg(data, "RGB")
-    except ValueError:
-        return None
-    return decoded
+def _tile_names(archive: zipfile.ZipFile, file_bytes: int) -> set[str]:
+    """What the file holds; stored as it is, so that nothing can unpack to more than the file has."""
+    for one in archive.infolist():
+        stored = one.compress_type == zipfile.ZIP_STORED and one.compress_size == one.file_size
+        if not stored or one.file_size > file_bytes or one.flag_bits & ~_PLAIN_FLAGS:
+            raise ValueError(f"{one.filename[:60]!a} is packed or encrypted")
+    return set(archive.namelist())
 
 
-def _grey(data: bytes) -> Bytes | None:
-    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_GRAYSCALE)
-    return None if pixels is None else np.asarray(pixels, np.uint8)
-
-
-def read_tiles(path: Path, *, kept_tiles: int = CACHED_TILES) -> tuple[list[Plane], dict[str, Any]]:
-    """The levels of a texture file, and its header."""
-    archive = Archive(path, kept_tiles=kept_tiles)
-    tile_px = int(archive.header["tile_px"])
-    sizes = [(int(width), int(height)) for width, height in archive.header["sizes_px"]]
-    return [TiledPlane(archive, i, size, tile_px) for i, size in enumerate(sizes)], archive.header
+def read_tiles(
+    path: Path, *, kept_tiles: int = CACHED_TILES, unreadable: Unreadable | None = None
+) -> tuple[list[Plane], TextureLayout]:
+    """The levels of a texture file, and how it is laid out."""
+    archive = Archive(path, kept_tiles=kept_tiles, unreadable=unreadable)
+    layout = archive.layout
+    return [TiledPlane(archive, i, size, layout.tile_px) for i, size in enumerate(layout.sizes_px)], layout
 
 
 class TileWriter:
@@ -178,7 +187,7 @@ class TileWriter:
     def finish(self, sizes_px: Sequence[tuple[int, int]], header: dict[str, Any]) -> None:
         """Write the header and close the file."""
         sizes = [list(size) for size in sizes_px]
-        full = {"format": _FORMAT, "tile_px": self._options.tile_px, "sizes_px": sizes, **header}
+        full = {"format": FORMAT, "tile_px": self._options.tile_px, "sizes_px": sizes, **header}
         _add(self._zip, _HEADER, json.dumps(full, sort_keys=True).encode())
         self._zip.close()
 
@@ -214,7 +223,7 @@ def _name(level: int, y: int, x: int) -> str:
     return f"{level}/{y}/{x}"
 
 
-def _unreadable(path: Path, seen: str) -> MapError:
+def _unreadable(path: Path, seen: str) -> NadirfixError:
     return MapError(
         "texture.unreadable",
         "the texture file cannot be read",

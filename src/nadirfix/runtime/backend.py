@@ -143,7 +143,7 @@ def _read() -> dict[str, Any]:
     """The whole cache; a broken one is as good as none, and the next measurement mends it."""
     try:
         table = json.loads(cache_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return table if isinstance(table, dict) else {}
 

@@ -21,20 +21,32 @@ def load_network(path: Path, *, threads: int = _EVERY_CORE) -> Network:
 
 
 def load_fastest(
-    files: NetworkFiles, *, threads: int = _EVERY_CORE, expected_runs: int | None = None
+    files: NetworkFiles,
+    *,
+    threads: int = _EVERY_CORE,
+    expected_runs: int | None = None,
+    bounded: bool = False,
 ) -> Network:
     """The network with the backend measured fastest here, of those that agree; ONNX Runtime if nobody has.
 
     ``expected_runs`` says how many inputs it will be given, where that is known: for a few, opening counts.
     """
     backend = remembered_backend(files, expected_runs=expected_runs) or Backend(precision=files.precision)
-    return load_backend(files, backend, threads=threads)
+    return load_backend(files, backend, threads=threads, bounded=bounded)
 
 
 def load_backend(
-    files: NetworkFiles, backend: Backend, *, threads: int = _EVERY_CORE, check: bool = True
+    files: NetworkFiles,
+    backend: Backend,
+    *,
+    threads: int = _EVERY_CORE,
+    check: bool = True,
+    bounded: bool = False,
 ) -> Network:
-    """The network with this backend; ``check`` replaces one that answers wrongly, but not in a benchmark."""
+    """The network with this backend; ``check`` replaces one that answers wrongly, but not in a benchmark.
+
+    ``bounded`` networks, which others may have made, share a limited memory where ONNX Runtime runs them.
+    """
     path = backend.file(files)
     if not path.is_file():
         raise BundleError(
@@ -47,4 +59,4 @@ def load_backend(
         from nadirfix.runtime.openvino import OpenVinoNetwork
 
         return OpenVinoNetwork(path, threads=threads, check=check)
-    return OnnxNetwork(path, threads=threads)
+    return OnnxNetwork(path, threads=threads, bounded=bounded)

@@ -16,6 +16,7 @@ from nadirfix.runtime.network import Network
 
 __all__ = [
     "KEYPOINT_THRESHOLD",
+    "OUTPUT_SIDES",
     "SIDE_STEP_PX",
     "Detector",
     "Features",
@@ -32,6 +33,8 @@ Bytes = NDArray[np.uint8]
 SIDE_STEP_PX = 32
 #: What its output holds, one after the other: descriptors, keypoint heatmap, reliability.
 _DESCRIPTOR, _CELL = 64, 8
+#: Its sides for each image: channels, and a row and a column for each cell of the image.
+OUTPUT_SIDES = (_DESCRIPTOR + _CELL**2 + 1, -_CELL, -_CELL)
 #: Score below which there is no keypoint; and the contrast below which SIFT has none.
 KEYPOINT_THRESHOLD, _SIFT_CONTRAST = 0.05, 0.02
 #: Keypoints nearer to the frame, or to where the map ends, describe the edge and not the ground.
