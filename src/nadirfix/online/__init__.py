@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nadirfix.bundle.plan import Plan
 from nadirfix.camera import Camera
 from nadirfix.image.crop import Crop, canonical_crop, network_frame
-from nadirfix.image.decode import Photo
+from nadirfix.image.photo_source import Photo
 from nadirfix.online.altitude import PhotoAltitude, find_altitude
 from nadirfix.online.answer import Answer, Evidence, assemble_fix, retrieved
 from nadirfix.online.photo import DecodedPhoto, read_photo
