@@ -15,7 +15,7 @@ from PIL import ExifTags, Image, TiffImagePlugin, TiffTags
 
 from tests.photos import corners, encoded, exif, rational, xmp_attributes, xmp_elements
 
-__all__ = ["base_photos", "jpeg_of_scans", "mutated_photo", "overlapping_tiff", "tiff_with_xmp"]
+__all__ = ["base_photos", "jpeg_of_scans", "mutated_photo", "overlapping_tiff", "tiff_exif", "tiff_with_xmp"]
 
 Draw = np.random.Generator
 TAG = ExifTags.Base
@@ -24,9 +24,12 @@ TAG = ExifTags.Base
 _NUMBERS = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7F800000, 0x7FC00000, 2**31, 2**32 - 1)
 _TEXTS = (
     b"nan", b"inf", b"-inf", b"1e999", b"-0", b"", b" ", b"9" * 400, b"1" * 5000, b"0x10", b"1_0", b"+-1",
-    b"&lt;", b"&#0;", b"&bomb;", b"\xff\xfe", "٣".encode(), b"true", b"1,2,3", b"2024-01-01;" + b"1e308," * 8 + b"1",
+    b"&lt;", b"&#0;", b"&bomb;", b"\xff\xfe", "٣".encode(), b"true", b"1,2,3",
+    b"2024-01-01;" + b"1e308," * 8 + b"1",
     b"2024-01-01;3000,3000,nan,inf,0,0,0,0,0", b"2024;0,0,0,0,0,0,0,0,0", b"2024;1,1,1e300,1,9,9,9,9,9",
 )  # fmt: skip
+#: Tags that lead elsewhere, that are read, or that say how large the picture is.
+_TAGS = (700, 274, 0x9206, 34665, 34853, 0xA210, 256)
 _WIDTHS = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 
 
@@ -34,8 +37,8 @@ def base_photos() -> list[bytes]:
     """A photo in each format, with the tags of a drone."""
     tags, packet = _drone_exif(), xmp_attributes(_DRONE)
     image = Image.fromarray(corners(160, 120))
-    kinds = {"JPEG": {}, "PNG": {}, "WEBP": {}, "TIFF": {}}
-    photos = [encoded(image, kind, exif=tags, **more) for kind, more in kinds.items()]
+    photos = [encoded(image, kind, exif=tags) for kind in ("JPEG", "PNG", "WEBP")]
+    photos += [encoded(image, "TIFF", exif=tiff_exif(tags))]
     photos += [encoded(image, "JPEG", exif=tags, xmp=packet, progressive=True, quality=90)]
     photos += [encoded(image, "JPEG", exif=tags, xmp=xmp_elements(_DRONE), subsampling=0)]
     photos += [encoded(image, "WEBP", exif=tags, xmp=packet), encoded(image, "JPEG2000")]
@@ -77,6 +80,16 @@ def _drone_exif() -> Image.Exif:
         ExifTags.GPS.GPSAltitude: rational(312),
     }
     return exif({TAG.Orientation: 6, TAG.Make: "a maker"}, photo=photo, gps=gps)
+
+
+def tiff_exif(tags: Image.Exif) -> Image.Exif:
+    """EXIF as Pillow writes it into a TIFF: its directories as values of the tags that lead to them."""
+    copied = Image.Exif()
+    copied.load(tags.tobytes())
+    for pointer in (ExifTags.IFD.Exif, ExifTags.IFD.GPSInfo):
+        if values := tags.get_ifd(pointer):
+            copied[pointer] = values
+    return copied
 
 
 def tiff_with_xmp(kind: int) -> bytes:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,14 @@ from nadirfix.image.decode import decode, open_photo
 from nadirfix.image.focal import FocalTags, camera_from_tags
 from nadirfix.image.headers import MOST_SCANS, jpeg_work, webp_size_px
 from nadirfix.image.tags import read_tags
-from tests.hostile_photos import jpeg_of_scans, overlapping_tiff, tiff_with_xmp
+from tests.hostile_photos import (
+    base_photos,
+    jpeg_of_scans,
+    mutated_photo,
+    overlapping_tiff,
+    tiff_exif,
+    tiff_with_xmp,
+)
 from tests.photos import corners, encoded, exif, jpeg
 
 TAG = ExifTags.Base
@@ -136,7 +144,7 @@ def test_a_tiff_whose_tags_hold_millions_of_numbers_is_refused() -> None:
 
 def test_a_usual_tiff_passes_every_limit(tmp_path: Path) -> None:
     photo, path = Image.fromarray(corners(400, 300)), tmp_path / "a.tif"
-    photo.save(path, exif=exif(photo={TAG.FocalLengthIn35mmFilm: 24}))
+    photo.save(path, exif=tiff_exif(exif(photo={TAG.FocalLengthIn35mmFilm: 24})))
     with open_photo(path) as image:
         assert image.size == (400, 300)
     assert read_tags(path).camera_source == "FocalLengthIn35mmFilm"
@@ -191,3 +199,21 @@ def test_whatever_numbers_tags_hold_they_give_a_camera_or_a_note(
     assert (camera is None) == (source == "")
     assert camera is not None or notes
     assert camera is None or (math.isfinite(camera.fx_px) and camera.width_px == size[0])
+
+
+def test_mutated_photos_are_read_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small part of ``python -m bench.speed.fuzz_photos``: nothing but our own errors comes out."""
+    monkeypatch.setattr("warnings.warn", lambda *_, **__: None)  # Pillow says a lot
+    bases, answers = base_photos(), Counter[str]()
+    for number in range(300):
+        kind, photo = mutated_photo(bases, 24, number)
+        try:
+            tags = read_tags(photo, max_pixels=64_000_000)
+            pixels = decode(photo, max_pixels=64_000_000)
+            answers["read"] += pixels.shape == (tags.height_px, tags.width_px, 3)
+        except InputError as error:
+            answers[error.code] += 1
+        except Exception as error:
+            raise AssertionError(f"number {number} ({kind})") from error
+    assert answers["read"] > 50
+    assert answers["photo.unreadable"] > 50

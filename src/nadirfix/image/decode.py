@@ -1,4 +1,4 @@
-"""Photos as pixels: any common format, upright, eight bits of red, green and blue (ADR 23).
+"""Photos as pixels: any common format, upright, eight bits of red, green and blue (ADR 23, 55).
 
 The size is checked before anything is decoded, so that a small file cannot ask for all memory.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from nadirfix.image.photo_source import DO_OPEN, Photo, check_there, open_file, 
 from nadirfix.image.tag_blocks import orientation_of
 from nadirfix.options.locate import MAX_PIXELS
 
-__all__ = ["DecodeResolution", "Photo", "decode", "open_photo", "reading_photo"]
+__all__ = ["DecodeResolution", "Decoder", "Photo", "decode", "open_photo", "reading_photo"]
 
 #: What has to be done to the stored pixels for each EXIF orientation.
 _TURN = {
@@ -68,6 +68,16 @@ def decode(photo: Photo, *, max_pixels: int, resolution: DecodeResolution | None
     with open_photo(photo, max_pixels=max_pixels) as image, reading_photo(photo, do):
         quickly = _from_jpeg(photo, image, resolution)
         return np.array(_rgb(_upright(image)), dtype=np.uint8) if quickly is None else quickly
+
+
+class Decoder(Protocol):
+    """What decodes photos as ``decode`` does, perhaps within limits of its own."""
+
+    def __call__(
+        self, photo: Photo, *, max_pixels: int, resolution: DecodeResolution | None = None
+    ) -> NDArray[np.uint8]:
+        """The photo upright as (height, width, 3) RGB bytes, or a clear error."""
+        ...
 
 
 @contextmanager

@@ -104,6 +104,7 @@ class ServeOptions:
     )
     measure: bool = True  # at the start, find the fastest library, where that is not known
     photo_s: float = 60.0  # from when a photo is accepted until its answer
+    decode_s: float = 20.0  # a photo that is no ordinary JPEG is decoded within this
     photo_bytes: int = 64 * _MIB
     max_pixels: int = 64_000_000
     batches: int = 4  # at the same time, each with one pending photo, and more while workers are idle
