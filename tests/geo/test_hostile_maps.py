@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from rasterio.transform import Affine
 
 from nadirfix.camera import Camera
 from nadirfix.errors import MapError
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.options.map import MapOptions
 from nadirfix.types import View
-from tests.hostile_maps import mosaic, picture, raw_band, sparse, tile_service
+from tests.hostile_maps import PLACE, mosaic, picture, raw_band, sparse, tile_service
 
 
 def refusal(path: Path | str, **options: object) -> MapError:
@@ -159,24 +158,15 @@ def test_a_small_part_of_a_huge_map_is_found_and_shown(tmp_path: Path) -> None:
         window = rasterio.windows.Window(44_000, 44_000, 12_000, 12_000)
         out.write(np.full((1, 12_000, 12_000), 200, np.uint8), window=window)
     with GeoMap.open(path) as opened:
-        shown = opened.render(View(opened.center, 60.0), Camera(64, 48, 100.0, 100.0))
-    assert shown.valid_share == 1.0
-    assert np.abs(shown.pixels.astype(int) - 200).max() <= 1
+        rendered = opened.render(View(opened.center, 60.0), Camera(64, 48, 100.0, 100.0))
+    assert rendered.valid_share == 1.0
+    assert np.abs(rendered.pixels.astype(int) - 200).max() <= 1
 
 
 def test_a_block_larger_than_memory_is_refused(tmp_path: Path) -> None:
-    profile = {"count": 1, "dtype": "uint8", "crs": "EPSG:32633", "transform": Affine(1, 0, 5e5, 0, -1, 5e6)}
-    path = tmp_path / "strip.tif"
-    with rasterio.open(
-        path,
-        "w",
-        driver="GTiff",
-        width=46_000,
-        height=46_000,
-        blockysize=46_000,
-        compress="deflate",
-        SPARSE_OK=True,
-        **profile,
-    ):
+    path = tmp_path / "tile.tif"
+    kind = {"driver": "GTiff", "dtype": "uint8", "count": 1, "width": 40_000, "height": 40_000}
+    tile = {"tiled": True, "blockxsize": 32_000, "blockysize": 32_000, "compress": "deflate"}
+    with rasterio.open(path, "w", **kind, **PLACE, **tile, SPARSE_OK=True):
         pass
-    assert "blocks of 46000 x 46000 px" in refusal(path).message
+    assert "blocks of 32000 x 32000 px" in refusal(path).message

@@ -7,9 +7,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from PIL import Image
@@ -18,8 +21,11 @@ from nadirfix.errors import InputError
 from nadirfix.image.decode import DecodeResolution, decode
 from nadirfix.serve import decoding
 from nadirfix.serve.decoding import LimitedDecoder, is_ordinary
+from nadirfix.serve.options import ServeOptions
+from nadirfix.serve.uploads.parameters import RequestParameters
 from tests.hostile_photos import base_photos, jpeg_of_scans
 from tests.photos import corners, encoded
+from tests.serving import running, small_bundle
 
 LIMIT = 1_000_000
 #: Reads a request as the real one does, and never answers.
@@ -116,3 +122,37 @@ def test_the_system_limits_the_memory_of_a_decoder(decoder: LimitedDecoder) -> N
     (child,) = decoder._idle
     limits = Path(f"/proc/{child.pid}/limits").read_text("utf-8")
     assert f"Max data size             {32 * LIMIT + (256 << 20)}" in limits
+
+
+class Reading:
+    """Decodes photos as the service does, and says how large they are instead of where."""
+
+    def __init__(self, within_s: float) -> None:
+        self.decoder = LimitedDecoder(within_s)
+
+    def __call__(self, photo: bytes, parameters: RequestParameters) -> dict[str, Any]:
+        size = self.decoder(photo, max_pixels=LIMIT).shape
+        return {"photo": parameters.name, "status": "no_fix", "reason": str(size)}
+
+
+def test_photos_that_never_end_do_not_stop_the_service(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As many as there are workers, and more: each is refused in time, and the next photo is answered."""
+    usual, stuck = subprocess.Popen, [True]
+
+    def perhaps_stuck(command: tuple[str, ...], **settings: object) -> subprocess.Popen[bytes]:
+        used = (command[0], "-c", STUCK) if stuck[0] else command
+        return usual(used, **settings)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(decoding.subprocess, "Popen", perhaps_stuck)
+    reading, headers = Reading(within_s=2.0), {"Content-Type": "image/png"}
+    options = ServeOptions(at_once=2, photo_s=60.0)
+    with running(small_bundle(tmp_path), options, reading) as service, ThreadPoolExecutor(4) as pool:
+        post = partial(httpx.post, f"{service.url}/v1/locate", headers=headers, timeout=60)
+        answers = list(pool.map(lambda _: post(content=png()), range(4)))
+        assert [answer.status_code for answer in answers] == [422] * 4
+        stuck[0], reading.decoder._within_s = False, 60.0
+        assert httpx.get(f"{service.url}/readyz", timeout=60).json()["stuck"] == 0
+        assert post(content=png()).json()["reason"] == "(64, 64, 3)"
+    reading.decoder.close()

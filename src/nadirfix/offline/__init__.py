@@ -35,18 +35,14 @@ def build_bundle(
     out: Path | str,
     *,
     recipe: Recipe,
-    train: bool = False,
+    train: bool = False,  # networks on this map, instead of taking them as they come
     device: str = "auto",
     resume: bool = False,
     overwrite: bool = False,
-    opening: MapOptions = _USUAL,
+    opening: MapOptions = _USUAL,  # which maps are opened
     progress: Progress = quiet,
 ) -> Bundle:
-    """Make a bundle from a map; stopped at any moment, it goes on with ``resume``.
-
-    Networks are taken as they come, or trained on this map where ``train`` says so. Maps are plain files on
-    this disk unless ``opening`` allows others.
-    """
+    """Make a bundle from a map; stopped at any moment, it goes on with ``resume``."""
     target, canonical = Path(out), canonical_view(recipe)
     with GeoMap.open(maps, opening=opening) as geomap:
         inputs = map_inputs(geomap, recipe, train=train, matcher=matcher_card(recipe))

@@ -46,7 +46,7 @@ class LimitedDecoder:
         overdue = threading.Timer(self._within_s, child.kill)
         overdue.start()
         try:
-            return self._asked(child, photo, max_pixels, resolution)
+            return self._pixels(child, photo, max_pixels, resolution)
         except (EOFError, OSError, ValueError) as error:
             _end(child)
             do = "save it again with a photo program, as an ordinary JPEG"
@@ -62,7 +62,7 @@ class LimitedDecoder:
         for child in idle:
             _end(child)
 
-    def _asked(
+    def _pixels(
         self,
         child: subprocess.Popen[bytes],
         photo: bytes,
