@@ -43,6 +43,8 @@ _SIDECARS = (".aux.xml", ".ovr", ".msk")
 _WORLD_FILES = (".tfw", ".tifw", ".pgw", ".pngw", ".jgw", ".jpgw", ".jpegw", ".wld", ".tab", ".aux", ".prj")
 #: Mosaics within mosaics, files in all of them, and bytes of one description.
 _DEEPEST, _MOST_FILES, _MOST_XML = 8, 100_000, 64 << 20
+#: Bands of a raster, and values of all bands of a block: GDAL reads a block as a whole.
+_MOST_BANDS, _MOST_BLOCK_VALUES = 512, 500_000_000
 #: Kinds of mosaic whose pixels come from pictures alone.
 _DATASETS = {None, "VRTWarpedDataset"}
 _BANDS = {None, "VRTSourcedRasterBand", "VRTWarpedRasterBand", "VRTDerivedRasterBand"}
@@ -70,12 +72,12 @@ def check_map_size(dataset: Any, path: str, options: MapOptions) -> None:
     if pixels > options.max_pixels:
         seen = f"{dataset.width} x {dataset.height} px, limit {options.max_pixels:,} pixels"
         raise _too_large(path, seen)
-    if dataset.count > options.max_bands:
-        raise _too_large(path, f"{dataset.count} bands, limit {options.max_bands}")
+    if dataset.count > _MOST_BANDS:
+        raise _too_large(path, f"{dataset.count} bands, limit {_MOST_BANDS}")
     rows, columns = dataset.block_shapes[0]
-    if rows * columns * dataset.count > options.max_block_pixels:
+    if rows * columns * dataset.count > _MOST_BLOCK_VALUES:
         seen = f"blocks of {columns} x {rows} px and {dataset.count} bands"
-        raise _too_large(path, f"{seen}, limit {options.max_block_pixels:,} values")
+        raise _too_large(path, f"{seen}, limit {_MOST_BLOCK_VALUES:,} values")
 
 
 def unreadable(

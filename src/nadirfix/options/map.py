@@ -13,8 +13,6 @@ class MapOptions:
 
     allow_remote: bool = False  # maps that fetch from elsewhere, or that GDAL reads in any other way
     max_pixels: int = 25_000_000_000  # of one file: 15 km each way at 0.1 m
-    max_bands: int = 512
-    max_block_pixels: int = 500_000_000  # of all bands: what GDAL reads at once
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nadirfix.options.locate import LocateOptions
 from nadirfix.prior import Prior
 from nadirfix.serve.decoding import LimitedDecoder
-from nadirfix.serve.options import ServeOptions
+from nadirfix.serve.options import DECODE_S, ServeOptions
 from nadirfix.serve.uploads.parameters import RequestParameters, check_file_type
 from nadirfix.types import View
 
@@ -26,7 +26,7 @@ class PhotoLocator:
     def __init__(self, bundle: Bundle, options: ServeOptions) -> None:
         self._bundle, self._lock = bundle, threading.Lock()
         self._options = LocateOptions(max_pixels=options.max_pixels)
-        self._decoder = LimitedDecoder(options.decode_s)
+        self._decoder = LimitedDecoder(DECODE_S)
 
     def __call__(self, photo: bytes, parameters: RequestParameters) -> dict[str, Any]:
         """The line of one photo."""

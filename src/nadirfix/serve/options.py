@@ -10,6 +10,7 @@ from nadirfix.parallel import cores
 
 __all__ = [
     "BODY_MIN_BYTES_S",
+    "DECODE_S",
     "DRAIN_S",
     "EXPECTED_PHOTOS",
     "FOREVER",
@@ -52,6 +53,8 @@ MAX_RETRY_QUEUES = 4
 EXPECTED_PHOTOS = 100_000
 #: Bytes a second that a body must bring beyond its grace, and bytes of an address with its headers.
 BODY_MIN_BYTES_S, HEADER_BYTES = 16_384.0, 16_384
+#: A photo that is no ordinary JPEG is decoded within this time.
+DECODE_S = 20.0
 #: A refused client may go on sending for so long before it reads the answer.
 DRAIN_S = 10.0
 #: Width and height of a tile.
@@ -104,7 +107,6 @@ class ServeOptions:
     )
     measure: bool = True  # at the start, find the fastest library, where that is not known
     photo_s: float = 60.0  # from when a photo is accepted until its answer
-    decode_s: float = 20.0  # a photo that is no ordinary JPEG is decoded within this
     photo_bytes: int = 64 * _MIB
     max_pixels: int = 64_000_000
     batches: int = 4  # at the same time, each with one pending photo, and more while workers are idle
