@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
-from nadirfix.cli.common import Overwrite, Quiet, print_note, print_result
+from nadirfix.cli.common import AllowRemote, Overwrite, Quiet, print_note, print_result
 from nadirfix.cli.info import summary
 from nadirfix.cli.progress import progress_bar
+from nadirfix.options.map import MapOptions
 from nadirfix.options.recipe import RECIPES, Recipe, load_recipe
 
 __all__ = ["Device", "build"]
@@ -47,6 +48,7 @@ def build(
     device: Annotated[Device, typer.Option(help="Where to train.")] = Device.auto,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a build that was stopped.")] = False,
     overwrite: Overwrite = False,
+    allow_remote: AllowRemote = False,
     quiet: Quiet = False,
 ) -> None:
     """Make a bundle from a map: describe what it looks like from everywhere."""
@@ -61,6 +63,7 @@ def build(
             device=device.value,
             resume=resume,
             overwrite=overwrite,
+            opening=MapOptions(allow_remote=allow_remote),
             progress=progress,
         )
     if bundle.matcher_name is None:

@@ -25,7 +25,7 @@ from nadirfix.parallel import cores, map_in_order
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
-    from nadirfix.image.decode import Photo
+    from nadirfix.image.photo_source import Photo
     from nadirfix.prior import Prior
     from nadirfix.types import Fix
 

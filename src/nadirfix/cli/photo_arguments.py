@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nadirfix.errors import InputError
 
 if TYPE_CHECKING:
-    from nadirfix.image.decode import Photo
+    from nadirfix.image.photo_source import Photo
 
 __all__ = ["STANDARD_INPUT", "check_no_folder", "expand_folders", "photo_source"]
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from nadirfix.camera import DEFAULT_CAMERA, Camera
-from nadirfix.cli.common import Overwrite, Quiet, print_note, print_result
+from nadirfix.cli.common import AllowRemote, Overwrite, Quiet, print_note, print_result
 from nadirfix.cli.progress import progress_bar
 from nadirfix.errors import InputError
-from nadirfix.options.map import SimulateOptions
+from nadirfix.options.map import MapOptions, SimulateOptions
 from nadirfix.photo_list import read_views
 from nadirfix.types import View
 
@@ -47,6 +47,7 @@ def simulate(
         bool, typer.Option("--write-pose", help="Write where they were taken into the photos, too.")
     ] = False,
     overwrite: Overwrite = False,
+    allow_remote: AllowRemote = False,
     quiet: Quiet = False,
 ) -> None:
     """Make photos of a map from random or given views, with the truth in a manifest."""
@@ -54,19 +55,20 @@ def simulate(
     options = _options(count, altitude, noise_levels=noise, jpeg_quality=jpeg, tilt_max_deg=tilt, seed=seed)
     photo_camera = Camera.pinhole(camera) if camera else DEFAULT_CAMERA
     settings = {"camera": photo_camera, "options": options, "views": fixed_views}
-    made = _run(maps, out, quiet, **settings, write_pose=write_pose, overwrite=overwrite)
+    opening = MapOptions(allow_remote=allow_remote)
+    made = _run(maps, out, quiet, opening, **settings, write_pose=write_pose, overwrite=overwrite)
     if made.partial:
         share = f"{options.valid_share:.0%}"
         print_note(f"{made.partial} photos have less than {share} of the map under them", quiet=quiet)
     print_result({**dataclasses.asdict(made), "manifest": str(made.manifest), "camera": photo_camera.spec})
 
 
-def _run(maps: list[Path], out: Path, quiet: bool, **settings: Any) -> Any:
+def _run(maps: list[Path], out: Path, quiet: bool, opening: MapOptions, **settings: Any) -> Any:
     """GDAL and OpenCV are imported here, not with the command line."""
     from nadirfix.geo.geomap import GeoMap
     from nadirfix.world.photos import simulate_photos
 
-    with GeoMap.open(maps) as photo_map, progress_bar(quiet) as progress:
+    with GeoMap.open(maps, opening=opening) as photo_map, progress_bar(quiet) as progress:
         return simulate_photos(photo_map, out, progress=progress, **settings)
 
 

@@ -14,15 +14,15 @@ __all__ = ["rgb_converter"]
 
 Bytes = NDArray[np.uint8]
 
-#: Pixels per side of the overview from which the stretch of deep pictures is taken.
-_STRETCH_PIXELS = 1024
-
 #: What is cut off at either end when 16-bit or floating values are brought to bytes.
 _STRETCH_PERCENT = 2.0
 
 
-def rgb_converter(dataset: Any, path: str) -> Callable[[NDArray[Any]], Bytes]:
-    """How to turn the bands of this file, as (bands, rows, columns), into RGB (rows, columns, 3)."""
+def rgb_converter(dataset: Any, path: str, *, sample_px: int) -> Callable[[NDArray[Any]], Bytes]:
+    """How to turn the bands of this file, as (bands, rows, columns), into RGB (rows, columns, 3).
+
+    The stretch of deep pictures is taken from so many pixels each way.
+    """
     palette = _palette(dataset)
     if palette is not None:
         return lambda bands: palette[np.clip(bands[0], 0, 255)]
@@ -36,7 +36,7 @@ def rgb_converter(dataset: Any, path: str) -> Callable[[NDArray[Any]], Bytes]:
         )
     if all(kind == "uint8" for kind in dataset.dtypes[: max(chosen) + 1]):
         return lambda bands: np.ascontiguousarray(np.moveaxis(bands[chosen], 0, -1))
-    low, high = _stretch(dataset, chosen)
+    low, high = _stretch(dataset, chosen, sample_px)
     return lambda bands: _to_bytes(np.moveaxis(bands[chosen], 0, -1), low, high)
 
 
@@ -61,9 +61,11 @@ def _rgb_bands(dataset: Any) -> list[int]:
     return visible[:3] if len(visible) >= 3 else visible[:1] * 3
 
 
-def _stretch(dataset: Any, chosen: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _stretch(
+    dataset: Any, chosen: list[int], sample_px: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The range of each band that becomes 0-255, from a coarse overview of the whole picture."""
-    shape = min(dataset.height, _STRETCH_PIXELS), min(dataset.width, _STRETCH_PIXELS)
+    shape = min(dataset.height, sample_px), min(dataset.width, sample_px)
     valid = dataset.dataset_mask(out_shape=shape) > 127
     limits = []
     for band in chosen:

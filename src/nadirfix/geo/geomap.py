@@ -16,7 +16,7 @@ from nadirfix.errors import MapError
 from nadirfix.geo.crs import transform, working_epsg
 from nadirfix.geo.raster import Raster
 from nadirfix.geo.render import Rendered, render
-from nadirfix.options.map import RenderOptions
+from nadirfix.options.map import MapOptions, RenderOptions
 from nadirfix.types import Point, View
 
 __all__ = ["GeoMap"]
@@ -38,14 +38,19 @@ class GeoMap:
 
     @classmethod
     def open(
-        cls, paths: str | Path | Sequence[str | Path], *, options: RenderOptions | None = None
+        cls,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        options: RenderOptions | None = None,
+        opening: MapOptions | None = None,
     ) -> GeoMap:
         """Open one raster, or several as one map; where they overlap the first one wins."""
         names = [paths] if isinstance(paths, str | Path) else list(paths)
         if not names:
             raise MapError("map.missing", "no map was named", seen="nothing", do="name a raster file")
         options = options or RenderOptions()
-        return cls([Raster(str(name)) for name in names], options=options)
+        opening = opening or MapOptions()
+        return cls([Raster(str(name), opening) for name in names], options=options)
 
     def __enter__(self) -> GeoMap:
         return self

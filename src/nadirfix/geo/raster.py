@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from nadirfix.errors import MapError
 from nadirfix.geo.colour import Bytes, rgb_converter
 from nadirfix.geo.crs import plane_crs, transform
+from nadirfix.geo.map_files import OFFLINE, check_map_size, checked_driver, unreadable
 from nadirfix.geo.pyramid import REACH_PX, halve_times
 from nadirfix.geo.render import Window
+from nadirfix.options.map import MapOptions
 
 __all__ = ["Raster"]
 
@@ -29,6 +31,11 @@ Floats = NDArray[np.float64]
 
 #: Pixels read from a file at a time.
 _STRIP_PIXELS = 8_000_000
+#: What is judged by a coarse copy is judged from so many pixels each way; of files of more pixels than this
+#: that have no overviews from fewer, as each one costs a block.
+_SAMPLE_PX, _HUGE_PIXELS, _SPREAD = 1024, 2_000_000_000, 24
+_DO_CHECK = "check that it is a whole raster file that GDAL opens (gdalinfo MAP)"
+_USUAL = MapOptions()
 #: Memory of GDAL for blocks it has read.
 _GDAL_CACHE_MB = 64
 
@@ -36,11 +43,12 @@ _GDAL_CACHE_MB = 64
 class Raster:
     """A georeferenced picture on disk, read by windows; safe to use from several threads."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, options: MapOptions = _USUAL) -> None:
+        self.path, self._options = path, options
         self._local, self._opened, self._lock = threading.local(), list[Any](), threading.Lock()
         with self._reading():
             dataset = self._dataset(0)
+            check_map_size(dataset, path, options)
             self.width, self.height = dataset.width, dataset.height
             self.affine = _affine(dataset, path)
             self.wkt = plane_crs(dataset.crs.to_wkt() if dataset.crs else "", path=path)
@@ -48,7 +56,9 @@ class Raster:
             self._scales = [(1.0, 1.0), *self._overview_scales(dataset)]
             self._holes = any("all_valid" not in {f.name for f in flags} for flags in dataset.mask_flag_enums)
             self._check_content(dataset)
-            self._to_rgb: Callable[[NDArray[Any]], Bytes] = rgb_converter(dataset, path)
+            self._to_rgb: Callable[[NDArray[Any]], Bytes] = rgb_converter(
+                dataset, path, sample_px=_sample_px(dataset)
+            )
         self.level_count = 1 + max(0, math.floor(math.log2(max(self.width, self.height))))
 
     def close(self) -> None:
@@ -138,16 +148,29 @@ class Raster:
         """A map without a single valid pixel is an error, found quickly where there are some."""
         if not self._holes:
             return
-        shape = (min(512, self.height), min(512, self.width))
+        side = _sample_px(dataset)
+        shape = (min(side, self.height), min(side, self.width))
         if dataset.dataset_mask(out_shape=shape).any():
             return
-        if not any(dataset.dataset_mask(window=w).any() for _, w in dataset.block_windows(1)):
+        if not any(dataset.dataset_mask(window=w).any() for w in self._blocks(dataset)):
             raise MapError(
                 "map.all_nodata",
                 "the map holds no data at all",
                 seen=f"{self.path}: {self.width} x {self.height} px, every one nodata or masked",
                 do="check its nodata value and its mask or alpha band (gdalinfo -stats MAP)",
             )
+
+    def _blocks(self, dataset: Any) -> Iterator[Any]:
+        """Every block of a file; of a huge one, which would take hours, some spread all over it."""
+        if self.width * self.height <= _HUGE_PIXELS:
+            yield from (window for _, window in dataset.block_windows(1))
+            return
+        rows, columns = dataset.block_shapes[0]
+        down, across = -(-self.height // rows), -(-self.width // columns)
+        steps = np.linspace(0, 1, _SPREAD)
+        for row in np.unique(np.rint(steps * (down - 1)).astype(int)):
+            for column in np.unique(np.rint(steps * (across - 1)).astype(int)):
+                yield dataset.block_window(1, int(row), int(column))
 
     def _overview_for(self, level: int) -> int:
         """The overview one step finer than the level.
@@ -171,7 +194,7 @@ class Raster:
         """A handle for this thread alone; GDAL's are not to be shared."""
         handles = self._local.__dict__.setdefault("handles", {})
         if overview not in handles:
-            handles[overview] = _open(self.path, overview)
+            handles[overview] = _open(self.path, overview, self._options)
             with self._lock:
                 self._opened.append(handles[overview])
         return handles[overview]
@@ -183,38 +206,38 @@ class Raster:
         from rasterio.errors import RasterioError
 
         try:
-            with rasterio.Env(GDAL_CACHEMAX=_GDAL_CACHE_MB, GDAL_NUM_THREADS=1):
+            closed = {} if self._options.allow_remote else OFFLINE
+            with rasterio.Env(GDAL_CACHEMAX=_GDAL_CACHE_MB, GDAL_NUM_THREADS=1, **closed):
                 yield
         except RasterioError as error:
-            raise _unreadable(self.path, str(error.__cause__ or error)) from error
+            raise unreadable(self.path, str(error.__cause__ or error), _DO_CHECK) from error
 
 
-def _open(path: str, overview: int) -> Any:
+def _open(path: str, overview: int, options: MapOptions) -> Any:
     import rasterio
     from rasterio.errors import NotGeoreferencedWarning
 
-    _check_file(path)
+    driver = checked_driver(path, options)
     extra = {"overview_level": overview - 1} if overview else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)
-        dataset = rasterio.open(path, **extra)
+        dataset = rasterio.open(path, driver=driver, **extra)
     if not dataset.count:
         inside = ", ".join(dataset.subdatasets[:3]) or "nothing"
         dataset.close()
-        raise _empty(path, f"no bands; inside: {inside}")
+        raise MapError(
+            "map.empty",
+            "the map holds no picture",
+            seen=f"{path}: no bands; inside: {inside}",
+            do="name a raster file with pixels",
+        )
     return dataset
 
 
-def _check_file(path: str) -> None:
-    """What is plainly wrong with a path is reported before GDAL opens it; GDAL's own names pass."""
-    file = Path(path)
-    if file.is_dir() and not any(file.iterdir()):
-        raise _unreadable(path, "an empty folder")
-    if file.is_file() and file.stat().st_size == 0:
-        raise _empty(path, "0 bytes")
-    is_plain_path = "://" not in path and ":" not in path[2:] and not path.lstrip().startswith("<")
-    if is_plain_path and not path.startswith("/vsi") and not file.exists():
-        raise MapError("map.missing", "there is no such map", seen=path, do="check the path of the map file")
+def _sample_px(dataset: Any) -> int:
+    """How many places each way are looked at to judge the whole: few where it has no overview to read."""
+    huge = dataset.width * dataset.height > _HUGE_PIXELS and not dataset.overviews(1)
+    return _SPREAD if huge else _SAMPLE_PX
 
 
 def _affine(dataset: Any, path: str) -> tuple[float, float, float, float, float, float]:
@@ -236,18 +259,3 @@ def _span(limits: tuple[float, float], scale: float, times: int, size: int) -> t
     low = math.floor(limits[0] / scale / block - spare) * block
     high = math.ceil(limits[1] / scale / block + spare) * block
     return max(low, 0), min(high, size)
-
-
-def _empty(path: str, seen: str) -> MapError:
-    return MapError(
-        "map.empty", "the map holds no picture", seen=f"{path}: {seen}", do="name a raster file with pixels"
-    )
-
-
-def _unreadable(path: str, seen: str) -> MapError:
-    return MapError(
-        "map.unreadable",
-        "the map cannot be read",
-        seen=f"{path}: {seen}",
-        do="check that it is a whole raster file that GDAL opens (gdalinfo MAP)",
-    )

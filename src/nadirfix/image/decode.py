@@ -1,4 +1,4 @@
-"""Photos as pixels: any common format, upright, eight bits of red, green and blue (ADR 23).
+"""Photos as pixels: any common format, upright, eight bits of red, green and blue (ADR 23, 55).
 
 The size is checked before anything is decoded, so that a small file cannot ask for all memory.
 """
@@ -6,41 +6,24 @@ The size is checked before anything is decoded, so that a small file cannot ask 
 from __future__ import annotations
 
 import io
-import struct
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ExifTags, Image, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
-from nadirfix.errors import InputError
+from nadirfix.errors import NadirfixError
+from nadirfix.image.headers import FORMATS, HEIC, MOST_SCANS, check_header, is_heic, jpeg_work, webp_size_px
+from nadirfix.image.photo_source import DO_OPEN, Photo, check_there, open_file, too_large, unreadable
+from nadirfix.image.tag_blocks import orientation_of
+from nadirfix.options.locate import MAX_PIXELS
 
-__all__ = ["DecodeResolution", "Photo", "decode", "open_photo", "orientation_of"]
+__all__ = ["DecodeResolution", "Decoder", "Photo", "decode", "open_photo", "reading_photo"]
 
-#: A photo on disk, its bytes, its pixels (grey, or red, green and blue, of eight bits), or a Pillow image.
-Photo = Path | str | bytes | NDArray[Any] | Image.Image
-
-#: Pictures as phones store them: what such a file begins with, after four bytes of length.
-_HEIC = tuple(b"ftyp" + brand for brand in (b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1"))
-
-_DO_OPEN = "give a JPEG, PNG, TIFF, WebP or JPEG 2000 photo"
-#: What Pillow's readers raise on damaged files, besides OSError.
-_DAMAGED = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    EOFError,
-    IndexError,
-    TypeError,
-    KeyError,
-    struct.error,
-    zlib.error,
-)
 #: What has to be done to the stored pixels for each EXIF orientation.
 _TURN = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -81,46 +64,72 @@ def decode(photo: Photo, *, max_pixels: int, resolution: DecodeResolution | None
     Transparent parts come out black. Grey of more than eight bits is scaled so that the smallest common
     sensor depth that holds its brightest pixel becomes white.
     """
-    with open_photo(photo) as image:
-        _check_size(image, photo, max_pixels)
-        try:
-            quickly = _from_jpeg(photo, image, resolution)
-            return np.array(_rgb(_upright(image)), dtype=np.uint8) if quickly is None else quickly
-        except _DAMAGED as error:
-            do = "copy it from the camera again; it may have been cut short"
-            raise _unreadable(photo, f"damaged ({error})", do) from error
+    do = "copy it from the camera again; it may have been cut short"
+    with open_photo(photo, max_pixels=max_pixels) as image, reading_photo(photo, do):
+        quickly = _from_jpeg(photo, image, resolution)
+        return np.array(_rgb(_upright(image)), dtype=np.uint8) if quickly is None else quickly
+
+
+class Decoder(Protocol):
+    """What decodes photos as ``decode`` does, perhaps within limits of its own."""
+
+    def __call__(
+        self, photo: Photo, *, max_pixels: int, resolution: DecodeResolution | None = None
+    ) -> NDArray[np.uint8]:
+        """The photo upright as (height, width, 3) RGB bytes, or a clear error."""
+        ...
 
 
 @contextmanager
-def open_photo(photo: Photo) -> Iterator[Image.Image]:
-    """The opened photo with only its header read; an image that is open already stays so."""
-    if isinstance(photo, Image.Image):
-        yield photo
+def open_photo(photo: Photo, *, max_pixels: int = MAX_PIXELS) -> Iterator[Image.Image]:
+    """The opened photo with only its header read, in a documented format and no larger than allowed.
+
+    An image that is open already stays so.
+    """
+    if isinstance(photo, Image.Image | np.ndarray):
+        image = photo if isinstance(photo, Image.Image) else _from_array(photo)
+        _check_size(image.size, photo, max_pixels)
+        yield image
         return
-    if isinstance(photo, np.ndarray):
-        yield _from_array(photo)
-        return
-    _check_there(photo)
-    _prepare_heic(photo)
-    try:
-        image = Image.open(io.BytesIO(photo) if isinstance(photo, bytes) else photo)
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise _too_large(photo, str(error)) from error
-    except UnidentifiedImageError as error:
-        raise _unreadable(photo, "not a picture in a known format", _DO_OPEN) from error
-    except _DAMAGED as error:
-        raise _unreadable(photo, f"damaged ({error})", _DO_OPEN) from error
+    check_there(photo)
+    formats = _checked_formats(photo, max_pixels)
+    with reading_photo(photo, DO_OPEN):
+        image = Image.open(io.BytesIO(photo) if isinstance(photo, bytes) else photo, formats=formats)
     with image:
+        _check_size(image.size, photo, max_pixels)
         yield image
 
 
-def orientation_of(image: Image.Image) -> int:
-    """The EXIF orientation, 1 to 8; upright where there is none, or none that makes sense."""
+@contextmanager
+def reading_photo(photo: Photo, do: str) -> Iterator[None]:
+    """Whatever Pillow's readers raise on damaged files, which is nearly anything, becomes our error."""
     try:
-        value = image.getexif().get(ExifTags.Base.Orientation)
-    except Exception:  # Pillow's EXIF reader raises many kinds; the pixels are fine all the same
-        return 1
-    return value if value in _TURN else 1
+        yield
+    except NadirfixError:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise too_large(photo, str(error)) from error
+    except MemoryError as error:
+        raise too_large(photo, "there is not enough memory to decode it") from error
+    except UnidentifiedImageError as error:
+        raise unreadable(photo, "not a picture in a known format", do) from error
+    except Exception as error:
+        raise unreadable(photo, f"damaged ({error})", do) from error
+
+
+def _checked_formats(photo: Path | str | bytes, max_pixels: int) -> tuple[str, ...]:
+    """The formats the photo may be in, once its header asks for nothing out of proportion."""
+    with open_file(photo) as file:
+        head = file.read(32)
+        if is_heic(head):
+            _prepare_heic(photo)
+            return (HEIC,)
+        if (size_px := webp_size_px(head)) is not None:  # its reader takes all memory on opening
+            _check_size(size_px, photo, max_pixels)
+        file.seek(0)
+        if (excess := check_header(file)) is not None:
+            raise unreadable(photo, excess, "save it again with a photo program")
+    return FORMATS
 
 
 def _from_array(pixels: NDArray[Any]) -> Image.Image:
@@ -128,52 +137,24 @@ def _from_array(pixels: NDArray[Any]) -> Image.Image:
     shape_ok = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] == 3)
     if not (shape_ok and pixels.size and pixels.dtype == np.uint8):
         do = "give rows × columns × 3 (red, green, blue) or rows × columns (grey) of 8 bits (uint8)"
-        raise _unreadable(pixels, f"an array of {pixels.dtype}", do)
+        raise unreadable(pixels, f"an array of {pixels.dtype}", do)
     return Image.fromarray(np.ascontiguousarray(pixels))
 
 
 def _prepare_heic(photo: Path | str | bytes) -> None:
     """Teach Pillow to read HEIC when one comes; it cannot by itself."""
-    if not _first_bytes(photo)[4:].startswith(_HEIC):
-        return
     try:
         from pillow_heif import register_heif_opener
     except ImportError as error:
         do = "pip install 'nadirfix[heic]', or save the photo as JPEG with all its tags"
-        raise _unreadable(photo, "HEIC, which needs an extra", do) from error
+        raise unreadable(photo, "HEIC, which needs an extra", do) from error
     register_heif_opener()
 
 
-def _first_bytes(photo: Path | str | bytes) -> bytes:
-    if isinstance(photo, bytes):
-        return photo[:12]
-    try:
-        with Path(photo).open("rb") as file:
-            return file.read(12)
-    except OSError as error:
-        raise _unreadable(photo, error.strerror or "cannot be opened", _DO_OPEN) from error
-
-
-def _check_there(photo: Path | str | bytes) -> None:
-    size = len(photo) if isinstance(photo, bytes) else _file_size(Path(photo))
-    if size == 0:
-        raise _unreadable(photo, "empty, 0 bytes", _DO_OPEN)
-
-
-def _file_size(path: Path) -> int:
-    if not path.exists():
-        do = "check the path; it is relative to the folder you are in"
-        raise InputError("photo.missing", "the photo is not there", seen=str(path), do=do)
-    if not path.is_file():
-        kind = "a folder" if path.is_dir() else "not a plain file"
-        raise _unreadable(path, kind, "name a photo file")
-    return path.stat().st_size
-
-
-def _check_size(image: Image.Image, photo: Photo, max_pixels: int) -> None:
-    width_px, height_px = image.size
+def _check_size(size_px: tuple[int, int], photo: Photo, max_pixels: int) -> None:
+    width_px, height_px = size_px
     if width_px * height_px > max_pixels:
-        raise _too_large(photo, f"{width_px} × {height_px} px, limit {max_pixels:,} pixels")
+        raise too_large(photo, f"{width_px} × {height_px} px, limit {max_pixels:,} pixels")
 
 
 def _upright(image: Image.Image) -> Image.Image:
@@ -191,24 +172,39 @@ def _from_jpeg(
 
     Whatever its decoder refuses is left to Pillow, which can read more.
     """
-    if image.format not in ("JPEG", "MPO") or image.mode not in ("RGB", "L"):
-        return None
     if isinstance(photo, np.ndarray | Image.Image):  # its file may be closed or its pixels changed by now
         return None
-    import simplejpeg
-
+    if image.format not in ("JPEG", "MPO"):
+        return None
+    data = photo if isinstance(photo, bytes) else Path(photo).read_bytes()
+    _check_scans(data, photo)
+    if image.mode not in ("RGB", "L"):
+        return None
     orientation, (width, height) = orientation_of(image), image.size
     upright = (height, width) if orientation in _ON_ITS_SIDE else (width, height)
     smaller = resolution.reduction(upright) if resolution else 1
-    least = {"min_width": width // smaller, "min_height": height // smaller} if smaller > 1 else {}
-    data = photo if isinstance(photo, bytes) else Path(photo).read_bytes()
+    pixels = _by_simplejpeg(data, (width, height), smaller)
+    return None if pixels is None else _turned(pixels, orientation)
+
+
+def _check_scans(data: bytes, photo: Photo) -> None:
+    """Refuse a JPEG whose decoder would go over its pixels again and again."""
+    if jpeg_work(data).scans > MOST_SCANS:
+        do = "save it again with a photo program"
+        raise unreadable(photo, f"a JPEG in more than {MOST_SCANS} scans", do)
+
+
+def _by_simplejpeg(data: bytes, size_px: tuple[int, int], smaller: int) -> NDArray[np.uint8] | None:
+    """The stored pixels, so many times smaller; None where simplejpeg cannot read all of them."""
+    import simplejpeg
+
+    wanted = size_px[0] // smaller, size_px[1] // smaller
+    least = {"min_width": wanted[0], "min_height": wanted[1]} if smaller > 1 else {}
     try:
         pixels: NDArray[np.uint8] = simplejpeg.decode_jpeg(data, colorspace="RGB", **least)
     except ValueError:
         return None
-    if pixels.shape[1::-1] != (width // smaller, height // smaller):
-        return None
-    return _turned(pixels, orientation)
+    return pixels if pixels.shape[1::-1] == wanted else None
 
 
 def _turned(pixels: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
@@ -245,21 +241,3 @@ def _white(brightest: float, dtype: np.dtype[np.generic]) -> float:
     if dtype.kind == "f" and brightest <= 1:
         return 1.0
     return float(next((level for level in _WHITE_LEVELS if brightest <= level), brightest))
-
-
-def _name(photo: Photo) -> str:
-    if isinstance(photo, np.ndarray | Image.Image):
-        sides = photo.shape if isinstance(photo, np.ndarray) else photo.size
-        return " × ".join(str(side) for side in sides)
-    return f"{len(photo)} bytes" if isinstance(photo, bytes) else str(photo)
-
-
-def _unreadable(photo: Photo, why: str, do: str) -> InputError:
-    return InputError("photo.unreadable", "the photo cannot be read", seen=f"{_name(photo)} ({why})", do=do)
-
-
-def _too_large(photo: Photo, why: str) -> InputError:
-    do = "make it smaller first, and scale the camera's focal length with it"
-    return InputError(
-        "photo.too_large", "the photo has too many pixels", seen=f"{_name(photo)} ({why})", do=do
-    )

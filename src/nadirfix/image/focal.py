@@ -28,8 +28,8 @@ _DISAGREE = 0.2
 #: Optical centres are off the middle by a few percent, not more.
 _OFF_CENTRE = 0.1
 #: FocalPlaneResolutionUnit → millimetres.
-_UNIT_MM = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}
-_INCH = 2
+_UNIT_MM: dict[float, float] = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}
+_INCH = 2.0
 #: Ratios closer to one than this are one: of a frame's sides, or a digital zoom.
 _SAME = 0.01
 #: Diagonals of the sensors of drones, phones and cameras; what lies outside is a wrong reading of the tags.
@@ -49,7 +49,7 @@ class FocalTags:
     focal_mm: float | None = None
     plane_x: float | None = None
     plane_y: float | None = None
-    plane_unit: int | None = None
+    plane_unit: float | None = None
     focal_35mm: float | None = None
     digital_zoom: float | None = None
     dewarp_data: str | None = None
@@ -189,7 +189,7 @@ def _focal_plane(tags: FocalTags, size: Size, notes: list[str]) -> tuple[float, 
         return None
     unit = _INCH if tags.plane_unit is None else tags.plane_unit
     if unit not in _UNIT_MM:
-        notes.append(f"FocalPlaneResolutionUnit is {unit}, which is no unit of length; it was not used")
+        notes.append(f"FocalPlaneResolutionUnit is {unit:g}, which is no unit of length; it was not used")
         return None
     plane_y = tags.plane_x if tags.plane_y is None else tags.plane_y
     focal = tags.focal_mm / _UNIT_MM[unit]

@@ -1,25 +1,29 @@
 """What a photo's tags state: camera, orientation, and where the drone thought it was (ADR 6).
 
-EXIF and XMP are read by Pillow. Nothing is ever invented: what is missing or makes no sense stays unknown,
-and ``notes`` explains what and why.
+EXIF and XMP come as plain values from ``tag_blocks``. Nothing is ever invented: what is missing or makes no
+sense stays unknown, and ``notes`` explains what and why.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-from xml.etree.ElementTree import ParseError
 
-from PIL import ExifTags, Image
+from PIL import Image
 
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
-from nadirfix.image.decode import Photo, open_photo, orientation_of
+from nadirfix.image.decode import open_photo
 from nadirfix.image.focal import FocalTags, Size, camera_from_tags, same_shape
+from nadirfix.image.photo_source import Photo
+from nadirfix.image.tag_blocks import ExifValue, exif_values, orientation_of, xmp_values
+from nadirfix.options.locate import MAX_PIXELS
 
 __all__ = ["NOMINAL", "ChosenCamera", "PhotoTags", "choose_camera", "read_tags"]
+
+#: A photo's tags by name.
+Values = Mapping[str, ExifValue]
 
 #: Yaw, pitch and roll of the camera as DJI and Autel, and as Parrot spell them.
 _GIMBALS = (
@@ -27,6 +31,8 @@ _GIMBALS = (
     ("CameraYawDegree", "CameraPitchDegree", "CameraRollDegree"),
 )
 _TURNED = range(5, 9)
+#: No picture is wider or higher.
+_MOST_SIDE_PX = 1_000_000
 #: The source of a camera that nobody named and no tag tells.
 NOMINAL = "nominal"
 
@@ -71,11 +77,11 @@ class ChosenCamera:
     warnings: tuple[str, ...] = ()
 
 
-def read_tags(photo: Photo) -> PhotoTags:
+def read_tags(photo: Photo, *, max_pixels: int = MAX_PIXELS) -> PhotoTags:
     """Everything a photo's tags tell about its camera and its pose."""
-    with open_photo(photo) as image:
+    with open_photo(photo, max_pixels=max_pixels) as image:
         notes: list[str] = []
-        exif, xmp = _exif(image, notes), _xmp(image, notes)
+        exif, xmp = exif_values(image, notes), xmp_values(image, notes)
         orientation = _orientation(image, exif, notes)
         stored = _stored_size(image, orientation)
         camera, source, camera_notes = camera_from_tags(_focal_tags(exif, xmp), stored)
@@ -134,44 +140,7 @@ def _fitted(camera: Camera, tags: PhotoTags) -> Camera:
     )
 
 
-def _exif(image: Image.Image, notes: list[str]) -> dict[str, Any]:
-    """All EXIF tags that matter here, by name; a damaged block counts as none."""
-    try:
-        base = image.getexif()
-        groups = (base, base.get_ifd(ExifTags.IFD.Exif))
-        named = {ExifTags.TAGS.get(k, ""): v for group in groups for k, v in group.items()}
-        gps = {ExifTags.GPSTAGS.get(k, ""): v for k, v in base.get_ifd(ExifTags.IFD.GPSInfo).items()}
-    except Exception as error:  # Pillow's EXIF reader raises many kinds on damaged blocks
-        notes.append(f"the EXIF block is damaged ({type(error).__name__}) and was not used")
-        return {}
-    return {**named, **gps}
-
-
-def _xmp(image: Image.Image, notes: list[str]) -> dict[str, str]:
-    """All XMP values by their name without prefix, be they attributes or elements."""
-    try:
-        packet = image.getxmp()
-    except (ParseError, ValueError, RecursionError) as error:  # defusedxml's refusals are ValueErrors
-        notes.append(f"the XMP block is damaged or unsafe ({type(error).__name__}) and was not used")
-        return {}
-    values: dict[str, str] = {}
-    for name, text in _leaves("", packet):
-        values.setdefault(name, text)
-    return values
-
-
-def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _leaves(name if key == "text" else str(key), inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _leaves(name, inner)
-    elif isinstance(value, str):
-        yield name, value
-
-
-def _orientation(image: Image.Image, exif: Mapping[str, Any], notes: list[str]) -> int:
+def _orientation(image: Image.Image, exif: Values, notes: list[str]) -> int:
     orientation = orientation_of(image)
     if exif.get("Orientation", orientation) != orientation:
         notes.append(
@@ -187,7 +156,7 @@ def _stored_size(image: Image.Image, orientation: int) -> Size:
     return (height_px, width_px) if swapped else (width_px, height_px)
 
 
-def _focal_tags(exif: Mapping[str, Any], xmp: Mapping[str, str]) -> FocalTags:
+def _focal_tags(exif: Values, xmp: Mapping[str, str]) -> FocalTags:
     center = (_number(xmp, "CalibratedOpticalCenterX"), _number(xmp, "CalibratedOpticalCenterY"))
     unit = _number(exif, "FocalPlaneResolutionUnit")
     return FocalTags(
@@ -197,7 +166,7 @@ def _focal_tags(exif: Mapping[str, Any], xmp: Mapping[str, str]) -> FocalTags:
         focal_mm=_number(exif, "FocalLength"),
         plane_x=_number(exif, "FocalPlaneXResolution"),
         plane_y=_number(exif, "FocalPlaneYResolution"),
-        plane_unit=None if unit is None or math.isnan(unit) else int(unit),
+        plane_unit=None if unit is None or math.isnan(unit) else unit,
         focal_35mm=_number(exif, "FocalLengthIn35mmFilm"),
         digital_zoom=_number(exif, "DigitalZoomRatio"),
         dewarp_data=xmp.get("DewarpData"),
@@ -206,13 +175,15 @@ def _focal_tags(exif: Mapping[str, Any], xmp: Mapping[str, str]) -> FocalTags:
     )
 
 
-def _declared(exif: Mapping[str, Any]) -> Size | None:
+def _declared(exif: Values) -> Size | None:
     """The size the camera wrote down; it stays when a program makes the picture smaller."""
-    size = exif.get("ExifImageWidth"), exif.get("ExifImageHeight")
-    return size if all(isinstance(v, int) and v > 0 for v in size) else None  # type: ignore[return-value]
+    width_px, height_px = exif.get("ExifImageWidth"), exif.get("ExifImageHeight")
+    if not (isinstance(width_px, int) and isinstance(height_px, int)):
+        return None
+    return (width_px, height_px) if 0 < min(width_px, height_px) <= _MOST_SIDE_PX else None
 
 
-def _gimbal(xmp: Mapping[str, str], notes: list[str]) -> tuple[float | None, float | None, float | None]:
+def _gimbal(xmp: Values, notes: list[str]) -> tuple[float | None, float | None, float | None]:
     """Yaw, pitch and roll; all zero is what a drone writes when it does not know."""
     spelled = next((names for names in _GIMBALS if any(n in xmp for n in names)), None)
     if spelled is None:
@@ -227,7 +198,7 @@ def _gimbal(xmp: Mapping[str, str], notes: list[str]) -> tuple[float | None, flo
     return yaw, pitch, roll
 
 
-def _lonlat(exif: Mapping[str, Any], notes: list[str]) -> tuple[float, float] | None:
+def _lonlat(exif: Values, notes: list[str]) -> tuple[float, float] | None:
     if "GPSLatitude" not in exif or "GPSLongitude" not in exif:
         return None
     lon_deg = _degrees(exif["GPSLongitude"], exif.get("GPSLongitudeRef"), "W")
@@ -239,7 +210,7 @@ def _lonlat(exif: Mapping[str, Any], notes: list[str]) -> tuple[float, float] | 
     return None
 
 
-def _position_error_m(exif: Mapping[str, Any], xmp: Mapping[str, str], notes: list[str]) -> float | None:
+def _position_error_m(exif: Values, xmp: Values, notes: list[str]) -> float | None:
     """The accuracy a receiver states: EXIF's, or the deviations DJI writes of both axes; 0 is unknown."""
     stated = [_finite(exif, "GPSHPositioningError", notes)]
     stated += [_finite(xmp, name, notes) for name in ("RtkStdLon", "RtkStdLat")]
@@ -247,24 +218,23 @@ def _position_error_m(exif: Mapping[str, Any], xmp: Mapping[str, str], notes: li
     return max(known, default=None)
 
 
-def _height_m(exif: Mapping[str, Any], notes: list[str]) -> float | None:
+def _height_m(exif: Values, notes: list[str]) -> float | None:
     """Metres above the sea; the reference is a byte, 1 below it."""
     height_m = _finite(exif, "GPSAltitude", notes)
     below = exif.get("GPSAltitudeRef") in (1, b"\x01")
     return -height_m if below and height_m is not None else height_m
 
 
-def _degrees(parts: Any, reference: Any, negative: str) -> float:
+def _degrees(parts: ExifValue, reference: ExifValue | None, negative: str) -> float:
     """Degrees, minutes and seconds as one number; NaN where they are not three numbers."""
-    try:
-        degrees, minutes, seconds = (float(p) for p in parts)
-    except (TypeError, ValueError, ZeroDivisionError):
+    if not isinstance(parts, tuple) or len(parts) != 3:
         return math.nan
+    degrees, minutes, seconds = parts
     size = degrees + minutes / 60 + seconds / 3600
     return -size if str(reference).strip("\0 ").upper() == negative else size
 
 
-def _finite(values: Mapping[str, Any], name: str, notes: list[str]) -> float | None:
+def _finite(values: Values, name: str, notes: list[str]) -> float | None:
     number = _number(values, name)
     if number is not None and not math.isfinite(number):
         notes.append(f"{name} is {values[name]!r}, which is no number, and was not used")
@@ -272,11 +242,12 @@ def _finite(values: Mapping[str, Any], name: str, notes: list[str]) -> float | N
     return number
 
 
-def _number(values: Mapping[str, Any], name: str) -> float | None:
+def _number(values: Values, name: str) -> float | None:
     """The tag as a number, NaN if it is none, None if it is missing."""
-    if name not in values:
+    value = values.get(name)
+    if value is None:
         return None
     try:
-        return float(values[name])
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        return math.nan if isinstance(value, tuple) else float(value)
+    except (ValueError, OverflowError):
         return math.nan

@@ -20,10 +20,13 @@ from nadirfix.offline.networks import choose_networks, require_training_librarie
 from nadirfix.offline.references import class_order, sort_references
 from nadirfix.offline.views import ChosenViews, canonical_view, choose_views
 from nadirfix.offline.workdir import BuildContext, WorkDir, is_built, pack_map
+from nadirfix.options.map import MapOptions
 from nadirfix.options.recipe import Recipe
 from nadirfix.parallel import one_blas_thread
 
 __all__ = ["build_bundle"]
+
+_USUAL = MapOptions()
 
 
 @one_blas_thread()
@@ -32,18 +35,16 @@ def build_bundle(
     out: Path | str,
     *,
     recipe: Recipe,
-    train: bool = False,
+    train: bool = False,  # networks on this map, instead of taking them as they come
     device: str = "auto",
     resume: bool = False,
     overwrite: bool = False,
+    opening: MapOptions = _USUAL,  # which maps are opened
     progress: Progress = quiet,
 ) -> Bundle:
-    """Make a bundle from a map; stopped at any moment, it goes on with ``resume``.
-
-    Networks are taken as they come, or trained on this map where ``train`` says so.
-    """
+    """Make a bundle from a map; stopped at any moment, it goes on with ``resume``."""
     target, canonical = Path(out), canonical_view(recipe)
-    with GeoMap.open(maps) as geomap:
+    with GeoMap.open(maps, opening=opening) as geomap:
         inputs = map_inputs(geomap, recipe, train=train, matcher=matcher_card(recipe))
         if resume and not overwrite and is_built(target, inputs):
             return Bundle.load(target)

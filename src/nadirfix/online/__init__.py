@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from nadirfix.bundle.plan import Plan
 from nadirfix.camera import Camera
 from nadirfix.image.crop import Crop, canonical_crop, network_frame
-from nadirfix.image.decode import Photo
+from nadirfix.image.decode import Decoder, decode
+from nadirfix.image.photo_source import Photo
 from nadirfix.online.altitude import PhotoAltitude, find_altitude
 from nadirfix.online.answer import Answer, Evidence, assemble_fix, retrieved
 from nadirfix.online.photo import DecodedPhoto, read_photo
@@ -41,6 +42,7 @@ def locate(
     altitude_sigma_m: float | None = None,
     prior: Prior | None = None,
     options: LocateOptions = _USUAL,
+    decoder: Decoder = decode,
 ) -> Fix:
     """Where a photo was taken, and from how high: a position with its reasons, or "no fix" with its reason.
 
@@ -50,14 +52,14 @@ def locate(
     the picture, and weighed with what the photo's tags say. What else is known of the photo, its ``prior``,
     narrows the search. Where the bundle carries a matcher the answer is verified against the map, and where
     the map confirms nothing that agrees with what was given the search goes on without it; where nothing was
-    trained the whole frame votes; ``options`` switch both off.
+    trained the whole frame votes; ``options`` switch both off. A ``decoder`` of one's own may have limits.
     """
     given = given_prior(prior, altitude_m, altitude_sigma_m, options)
     plan = Plan.of(bundle, options, altitude_given=given.altitude_m is not None)
     open_networks(bundle, plan)
     watch = Stopwatch()
     with watch.stage("decode"):
-        decoded = read_photo(photo, camera, bundle, options, altitude_m=given.altitude_m)
+        decoded = read_photo(photo, camera, bundle, options, altitude_m=given.altitude_m, decoder=decoder)
     known = with_deviations(given.over(decoded.gnss), options.priors)
     evidence, answer = _search(decoded, known, bundle, plan, options, watch=watch)
     off_map = evidence.found.within is not None and evidence.fused is None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nadirfix.image.decode import Photo
+from nadirfix.image.photo_source import Photo
 from nadirfix.online.altitude import PhotoAltitude
 from nadirfix.online.photo import DecodedPhoto
 from nadirfix.prior import Prior

@@ -14,7 +14,8 @@ from nadirfix.altitude.prior import is_altitude
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
 from nadirfix.image.crop import crop_window_px, photo_gsd_m
-from nadirfix.image.decode import DecodeResolution, Photo, decode
+from nadirfix.image.decode import Decoder, DecodeResolution, decode
+from nadirfix.image.photo_source import Photo
 from nadirfix.image.tags import NOMINAL, PhotoTags, choose_camera, read_tags
 from nadirfix.image.undistort import straight_camera, undistorted
 from nadirfix.options.locate import LocateOptions, PriorOptions
@@ -53,19 +54,20 @@ def read_photo(
     options: LocateOptions,
     *,
     altitude_m: float | None = None,
+    decoder: Decoder = decode,
 ) -> DecodedPhoto:
     """Read a photo and choose its camera: the one given, else its own tags, else the bundle's nominal one.
 
     A large photo is decoded no finer than any stage needs it, from the altitude given or any other. Where
     the camera's lens bends its pictures, the photo is straightened before anything else.
     """
-    tags = read_tags(photo)
+    tags = read_tags(photo, max_pixels=options.max_pixels)
     _check_size(tags.width_px, tags.height_px)
     chosen = choose_camera(tags, explicit=given, nominal=bundle.camera)
     camera = chosen.camera
     size_px = (camera.width_px, camera.height_px)
     resolution = DecodeResolution(size_px, _least_px(straight_camera(camera), bundle, options, altitude_m))
-    pixels = decode(photo, max_pixels=options.max_pixels, resolution=resolution)
+    pixels = decoder(photo, max_pixels=options.max_pixels, resolution=resolution)
     reduction = _reduction(pixels, camera, resolution)
     gnss, notes = _gnss(tags, options.priors)
     warnings = chosen.warnings + _size_warnings(pixels, bundle) + notes

@@ -10,8 +10,10 @@ from nadirfix.options.sweep import SweepOptions
 from nadirfix.options.verify import VerifyOptions
 from nadirfix.options.voting import VoteOptions
 
-__all__ = ["LocateOptions", "PriorOptions", "TagOptions"]
+__all__ = ["MAX_PIXELS", "LocateOptions", "PriorOptions", "TagOptions"]
 
+#: Pixels a photo may have: more than any camera of a drone takes.
+MAX_PIXELS = 200_000_000
 #: From the Dead Sea to the Himalaya, with something to spare: ground beyond is a slip of the pen, or feet.
 _LOWEST_M, _HIGHEST_M = -500.0, 9000.0
 
@@ -85,7 +87,7 @@ class LocateOptions:
     priors: PriorOptions = field(default_factory=PriorOptions)  # what the pilot knows narrows the search
     verify: bool = True  # hypotheses are verified against the map, where the bundle carries a matcher
     verification: VerifyOptions = field(default_factory=VerifyOptions)
-    max_pixels: int = 200_000_000
+    max_pixels: int = MAX_PIXELS
 
     def __post_init__(self) -> None:
         counts_ok = (self.cells is None or self.cells >= 0) and self.retrieve >= 1

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["RenderOptions", "SimulateOptions", "TextureOptions", "WorldOptions"]
+__all__ = ["MapOptions", "RenderOptions", "SimulateOptions", "TextureOptions", "WorldOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapOptions:
+    """Which maps are opened, and how large one may be."""
+
+    allow_remote: bool = False  # maps that fetch from elsewhere, or that GDAL reads in any other way
+    max_pixels: int = 25_000_000_000  # of one file: 15 km each way at 0.1 m
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,8 @@ from nadirfix.camera import Camera
 from nadirfix.files import atomic_file
 from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.image.crop import crop_window_px
-from nadirfix.image.decode import Photo, decode
+from nadirfix.image.decode import decode
+from nadirfix.image.photo_source import Photo
 from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.image.undistort import undistorted
 from nadirfix.options.locate import LocateOptions

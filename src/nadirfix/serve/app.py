@@ -45,10 +45,14 @@ def create_app(
     budget = MemoryBudget(options.upload_bytes)
     metrics, map_endpoints = Metrics(queue, budget), MapEndpoints(bundle, options)
 
+    locator = locator or PhotoLocator(bundle, options)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         await _stop(queue, map_endpoints, within_s=options.last_s)
+        if isinstance(locator, PhotoLocator):
+            locator.close()
 
     app = FastAPI(
         title="nadirfix",
@@ -58,7 +62,7 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    uploads = UploadHandler(locator or PhotoLocator(bundle, options), queue, budget, metrics, options)
+    uploads = UploadHandler(locator, queue, budget, metrics, options)
     add_routes(app, Parts(uploads, map_endpoints, metrics, StaticPage(page), queue, options))
     add_handlers(app)
     _add_middleware(app, metrics, options)

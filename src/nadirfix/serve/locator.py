@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from nadirfix.options.locate import LocateOptions
 from nadirfix.prior import Prior
-from nadirfix.serve.options import ServeOptions
+from nadirfix.serve.decoding import LimitedDecoder
+from nadirfix.serve.options import DECODE_S, ServeOptions
 from nadirfix.serve.uploads.parameters import RequestParameters, check_file_type
 from nadirfix.types import View
 
@@ -25,6 +26,7 @@ class PhotoLocator:
     def __init__(self, bundle: Bundle, options: ServeOptions) -> None:
         self._bundle, self._lock = bundle, threading.Lock()
         self._options = LocateOptions(max_pixels=options.max_pixels)
+        self._decoder = LimitedDecoder(DECODE_S)
 
     def __call__(self, photo: bytes, parameters: RequestParameters) -> dict[str, Any]:
         """The line of one photo."""
@@ -40,8 +42,13 @@ class PhotoLocator:
             camera=parameters.camera,
             prior=parameters.prior,
             options=self._options,
+            decoder=self._decoder,
         )
         return dataclasses.replace(fix, photo=parameters.name).to_dict()
+
+    def close(self) -> None:
+        """Let go of what decodes photos."""
+        self._decoder.close()
 
     def warm_up(self) -> None:
         """Locate the map's mirror image, from low and from high: what all photos share is loaded then.

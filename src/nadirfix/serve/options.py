@@ -10,6 +10,7 @@ from nadirfix.parallel import cores
 
 __all__ = [
     "BODY_MIN_BYTES_S",
+    "DECODE_S",
     "DRAIN_S",
     "EXPECTED_PHOTOS",
     "FOREVER",
@@ -52,6 +53,8 @@ MAX_RETRY_QUEUES = 4
 EXPECTED_PHOTOS = 100_000
 #: Bytes a second that a body must bring beyond its grace, and bytes of an address with its headers.
 BODY_MIN_BYTES_S, HEADER_BYTES = 16_384.0, 16_384
+#: A photo that is no ordinary JPEG is decoded within this time.
+DECODE_S = 20.0
 #: A refused client may go on sending for so long before it reads the answer.
 DRAIN_S = 10.0
 #: Width and height of a tile.

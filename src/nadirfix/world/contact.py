@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from nadirfix.camera import Camera
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pose import ground_from_pixel, project
+from nadirfix.image.decode import open_photo
 from nadirfix.photo_list import PhotoRecord
 from nadirfix.types import View
 
@@ -171,9 +172,10 @@ def _card(photo: Path, number: int, view: View, ink: Colour, size: tuple[int, in
 
 def _thumbnail(photo: Path, size: tuple[int, int]) -> Image.Image:
     """The photo at this size; JPEG files are decoded no larger than needed."""
-    with Image.open(photo) as picture:
+    with open_photo(photo) as picture:
         picture.draft("RGB", (2 * size[0], 2 * size[1]))
-        return picture.convert("RGB").resize(size, Image.Resampling.BOX, reducing_gap=2.0)
+        small: Image.Image = picture.convert("RGB").resize(size, Image.Resampling.BOX, reducing_gap=2.0)
+        return small
 
 
 def _font(size_px: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
