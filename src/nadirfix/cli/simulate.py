@@ -53,7 +53,8 @@ def simulate(
     fixed_views = _given_views(views, count=count, altitude=altitude)
     options = _options(count, altitude, noise_levels=noise, jpeg_quality=jpeg, tilt_max_deg=tilt, seed=seed)
     photo_camera = Camera.pinhole(camera) if camera else DEFAULT_CAMERA
-    settings = {"camera": photo_camera, "options": options, "views": fixed_views}
+    inputs = [*maps, *([views] if views else [])]
+    settings = {"camera": photo_camera, "options": options, "views": fixed_views, "inputs": inputs}
     made = _run(maps, out, quiet, **settings, write_pose=write_pose, overwrite=overwrite)
     if made.partial:
         share = f"{options.valid_share:.0%}"

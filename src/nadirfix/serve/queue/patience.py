@@ -1,0 +1,79 @@
+"""Who was told to come back later, and when: those who come before their time have it begin anew (ADR 59).
+
+Otherwise whoever asks again at once would take every place that becomes free, and those who wait would find
+none. A client is known by its connection, which is kept for longer than anyone has to wait; one that hangs up
+and dials again at once takes its waiting time along. Nobody is refused so while a worker is idle.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from nadirfix.serve.queue.admission import Busy
+
+__all__ = ["Client", "Patience"]
+
+#: The address and the port of a connection.
+Client = tuple[str, int]
+
+#: Clocks differ, and Retry-After is in whole seconds: so much too early is in time.
+_TOLERANCE_S = 0.25
+#: Waiting times that are remembered of an address whose connections were closed.
+_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    until_s: float
+    for_s: int
+
+
+@dataclass(slots=True, eq=False)
+class Patience:
+    """The waiting times of refused clients; ``clock`` is for tests."""
+
+    clock: Callable[[], float] = time.monotonic
+    _waits: dict[Client, _Wait] = field(default_factory=dict)
+    _orphans: dict[str, deque[_Wait]] = field(default_factory=dict)
+
+    def check(self, client: Client | None, *, idle: bool) -> None:
+        """Refuse a client that is here before the time it was told, unless a worker is idle."""
+        wait = None if client is None else self._waits.pop(client, None) or self._inherited(client[0])
+        if client is None or wait is None or idle or wait.until_s - _TOLERANCE_S <= self.clock():
+            return
+        left_s = wait.until_s - self.clock()
+        self.refused(client, wait.for_s)
+        raise Busy(
+            "this client was told to wait",
+            seen=f"{left_s:.1f} s too early; the time begins anew",
+            retry_after_s=wait.for_s,
+        )
+
+    def refused(self, client: Client | None, retry_after_s: int) -> None:
+        """The client was told to come back after so many seconds."""
+        if client is not None:
+            self._waits[client] = _Wait(self.clock() + retry_after_s, retry_after_s)
+
+    def disconnected(self, client: Client | None) -> None:
+        """The connection is closed: whoever dials next from that address waits the rest of the time."""
+        wait = None if client is None else self._waits.pop(client, None)
+        if client is not None and wait is not None and wait.until_s > self.clock():
+            self._orphans.setdefault(client[0], deque(maxlen=_KEPT)).append(wait)
+
+    def _inherited(self, address: str) -> _Wait | None:
+        """The rest of a time that an earlier connection of this address did not wait for."""
+        self._forget_the_past()
+        orphans = self._orphans.get(address)
+        return orphans.pop() if orphans else None
+
+    def _forget_the_past(self) -> None:
+        now_s = self.clock()
+        for address, waits in list(self._orphans.items()):
+            current = [wait for wait in waits if wait.until_s > now_s]
+            if current:
+                self._orphans[address] = deque(current, maxlen=_KEPT)
+            else:
+                del self._orphans[address]
