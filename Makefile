@@ -76,7 +76,7 @@ long: setup ## The rest: networks that learn, every document run, an install fro
 audit: setup ## Ask whether weaknesses of the libraries we use are known (needs the network)
 	test -x $(VENV)/audit/bin/pip-audit || ($(PYTHON) -m venv $(VENV)/audit && \
 	  $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit)
-	$(VENV)/audit/bin/pip-audit --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') --skip-editable
+	$(VENV)/audit/bin/pip-audit --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') --skip-editable --strict
 	npm --prefix web audit --omit=dev
 
 bench: setup ## Every benchmark that needs nothing given; results go to bench/results

@@ -83,18 +83,17 @@ def requests_of(photo: bytes, count: int, *, seed: int) -> Iterator[tuple[str, b
         yield kind, kinds[kind](draw, photo)
 
 
-def send(port: int, raw: bytes, *, limit_s: float) -> Outcome:
-    """Send it, say that nothing more will come, and read until the other side closes."""
+def send(port: int, raw: bytes, *, limit_s: float, still_s: float = 0.5) -> Outcome:
+    """Send it and read until the other side closes, or has answered and is still; else it hangs."""
     began_s, received, hangs = time.monotonic(), b"", False
     with socket.create_connection(("127.0.0.1", port), timeout=limit_s) as line:
         try:
             line.sendall(raw)
-            line.shutdown(socket.SHUT_WR)
-            while time.monotonic() - began_s < limit_s and (piece := line.recv(65536)):
+            while piece := line.recv(65536):
                 received += piece
-            hangs = time.monotonic() - began_s >= limit_s
+                line.settimeout(still_s)
         except TimeoutError:
-            hangs = True
+            hangs = not received
         except OSError:  # closed while we were still sending: that is an answer, too
             pass
     return Outcome(_status(received), time.monotonic() - began_s, hangs)

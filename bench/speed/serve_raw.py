@@ -25,7 +25,8 @@ from bench.lib.record import record
 from bench.speed.serve_load import add_place, place
 from tests.service_process import ServiceProcess
 
-CLIENTS = 4
+#: Most of them wait for the service to lose its patience.
+CLIENTS = 48
 #: Longer than anything may take: a photo, and then the limit for a connection that stays silent.
 LIMIT_S = 30.0
 
@@ -63,8 +64,14 @@ def attack(bundle: Path, photo: bytes, count: int, seed: int, folder: Path) -> d
         "ready_at_the_end": ready,
         "exit_after_sigterm": stopped,
         "left_in_tmp": service.left_behind,
-        "log_tracebacks": service.log.count("Traceback"),
+        "log_tracebacks": tracebacks(service.log),
     }
+
+
+def tracebacks(log: str) -> dict[str, int]:
+    """How often each fault is in the log, by the line that ends its traceback."""
+    after = [text.partition("\n20")[0].strip().splitlines()[-1] for text in log.split("Traceback")[1:]]
+    return dict(Counter(line[:200] for line in after))
 
 
 def summary(kinds: list[str], outcomes: list[Outcome]) -> dict[str, Any]:

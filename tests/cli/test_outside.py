@@ -5,19 +5,25 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import resource
 import signal
 import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import nadirfix as nadirfix_package
 from nadirfix.cli import main
 from nadirfix.errors import out_of_memory
 from nadirfix.text import from_cell
 from tests.command import PROGRAM, nadirfix, write_map
 
+SOURCE = Path(nadirfix_package.__file__).parents[1]
 NAME = "=\x1b]0;owned\x07\x1b[31m\u202egpj.jpg"
 SMALL = ("--camera", "320x240@200", "--altitude", "100:150")
 
@@ -31,6 +37,39 @@ def run_with(redirect: str, *arguments: object, **settings: Any) -> subprocess.C
     """A command whose streams the shell has sent somewhere else."""
     command = ["sh", "-c", f'exec "$0" "$@" {redirect}', str(PROGRAM), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **settings)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody may write to, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can become somebody else")
+def test_an_ordinary_user_without_a_home_on_a_checkout_that_is_read_only(open_folder: Path) -> None:
+    def as_nobody(*arguments: object) -> subprocess.CompletedProcess[str]:
+        environment = {"HOME": "/nonexistent", "NADIRFIX_CACHE": "/nonexistent", "PYTHONPATH": str(SOURCE)}
+        command = [sys.executable, "-m", "nadirfix", *map(str, arguments)]
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=300, user=65534, group=65534, env=environment
+        )  # fmt: skip
+
+    if as_nobody("--version").returncode != 0:
+        pytest.skip("the environment or the sources are closed to others")
+    photo = open_folder / "a.jpg"
+    photo.write_bytes(_jpeg())
+    assert as_nobody("camera", photo, "--quiet").returncode == 0
+    photo.chmod(0)
+    closed = as_nobody("camera", photo, "--quiet")
+    assert closed.returncode == 2 and "[photo." in closed.stderr, closed.stderr
+    made = as_nobody("world", "--out", open_folder / "world", "--size-km", 0.5, "--gsd", 2, "--quiet")
+    assert made.returncode == 0, made.stderr
+    refused = as_nobody(
+        "world", "--out", SOURCE / "nadirfix" / "world-of-nobody", "--size-km", 0.5, "--gsd", 2
+    )
+    assert refused.returncode == 7 and "[output.unwritable]" in refused.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
@@ -50,6 +89,13 @@ def test_answers_that_cannot_be_written_are_exit_7(tmp_path: Path, redirect: str
         done = run_with(redirect, "camera", photo, "--quiet")
     assert (done.returncode, done.stderr.count("\n")) == (7, 1), done.stderr
     assert done.stderr.endswith(f"[{code}]\n") and "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+@pytest.mark.parametrize("redirect", ["> /dev/full", ">&-"])
+def test_help_that_cannot_be_written_is_no_fault_of_ours(redirect: str) -> None:
+    done = run_with(redirect, "camera", "--help")
+    assert done.returncode == 7 and "[output." in done.stderr and "Traceback" not in done.stderr
 
 
 def _jpeg() -> bytes:
@@ -91,7 +137,7 @@ def test_a_name_steers_no_terminal(
         ("camera", tmp_path / NAME),
         ("info", tmp_path / NAME),
         (NAME,),
-        ("camera", f"--{NAME}"),
+        ("camera", f"--x{NAME[1:]}"),
     ):
         assert in_process(monkeypatch, *arguments) in {2, 4}
         printed = capsys.readouterr()

@@ -56,6 +56,26 @@ def test_a_request_without_a_clear_end_is_refused_and_what_follows_is_not_read(
         assert b"HTTP/1.1 2" not in answer
 
 
+def test_what_comes_after_the_last_answer_is_no_fault(bundle: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Found by ``bench/speed/serve_raw.py``: bytes that cannot be read, after an answer that closes."""
+    start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with running(bundle, HASTY, FakeLocator()) as service:
+        for _ in range(10):
+            with service.connect() as line:
+                line.sendall(start)
+                assert line.recv(15) == b"HTTP/1.1 200 OK"
+                line.sendall(b"\x00\xff no request\r\n\r\n")
+                read_all_or_reset(line)
+    assert "Traceback" not in caplog.text
+
+
+def read_all_or_reset(line: socket.socket) -> None:
+    try:
+        read_all(line)
+    except ConnectionResetError:
+        pass
+
+
 def test_560_idle_connections_lock_nobody_out(bundle: Any) -> None:
     with running(bundle, ServeOptions(), FakeLocator()) as service:
         crowd = [service.connect() for _ in range(560)]

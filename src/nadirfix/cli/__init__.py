@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nadirfix.cli.messages import error_line, write_stderr
+from nadirfix.cli.messages import error_line, give_up_stdout, write_stderr
 from nadirfix.cli.streams import escaped_messages, stop_on_sigterm, usable_streams
 from nadirfix.errors import NadirfixError, out_of_memory
 from nadirfix.files import FULL_DISK, output_errors
@@ -121,7 +121,8 @@ def _explained(error: Exception) -> NadirfixError:
     """Too little memory or a full disk has nothing to do with us, wherever it shows."""
     if (short := out_of_memory(error)) is not None:
         return short
-    if isinstance(error, OSError) and error.errno in {*FULL_DISK, errno.EPIPE}:
+    if isinstance(error, OSError) and error.errno in {*FULL_DISK, errno.EPIPE, errno.EBADF}:
+        give_up_stdout()
         try:
             with output_errors(error.filename or "standard output or a temporary file"):
                 raise error

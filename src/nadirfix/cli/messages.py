@@ -16,7 +16,7 @@ from nadirfix.errors import NadirfixError, OutputError
 from nadirfix.files import FULL_DISK
 from nadirfix.text import json_text, printable
 
-__all__ = ["error_line", "print_note", "print_result", "stdout_writer", "write_stderr"]
+__all__ = ["error_line", "give_up_stdout", "print_note", "print_result", "stdout_writer", "write_stderr"]
 
 
 def print_result(result: Mapping[str, Any]) -> None:
@@ -33,12 +33,10 @@ def stdout_writer() -> Callable[[str], None]:
 
     def write(text: str) -> None:
         try:
-            if stream is None:
-                raise OSError("it is closed")
             stream.write(text)
             stream.flush()
         except (OSError, ValueError) as error:
-            _give_up_stdout()
+            give_up_stdout()
             raise _unwritable(error) from error
 
     return write
@@ -61,7 +59,7 @@ def error_line(error: NadirfixError) -> str:
     return printable(f"nadirfix: {error} [{error.code}]")
 
 
-def _give_up_stdout() -> None:
+def give_up_stdout() -> None:
     """What could not be written must not be tried again when the process ends."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, suppress
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from types import FrameType
 from typing import Any, TextIO, cast
 
@@ -33,7 +34,7 @@ def stop_on_sigterm() -> Iterator[None]:
 def usable_streams() -> Iterator[None]:
     """A stream that came closed leads nowhere: else a file opened later would get what is printed.
 
-    Standard output still counts as closed: what it was to carry is lost.
+    Writing to standard output is then an error: what it was to carry is lost.
     """
     for number in (0, 1, 2):
         with suppress(OSError):
@@ -41,10 +42,12 @@ def usable_streams() -> Iterator[None]:
             continue
         with suppress(OSError):
             os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
-    if sys.stderr is not None:
-        yield
-        return
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):  # noqa: PTH123
+    with ExitStack() as stack:
+        if sys.stdout is None:
+            stack.enter_context(redirect_stdout(cast(TextIO, _Closed())))
+        if sys.stderr is None:
+            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123
+            stack.enter_context(redirect_stderr(nowhere))
         yield
 
 
@@ -56,6 +59,23 @@ def escaped_messages(arguments: Sequence[str]) -> Iterator[None]:
         return
     with redirect_stderr(cast(TextIO, _Escaped(sys.stderr))):
         yield
+
+
+class _Closed:
+    """A stream that came closed."""
+
+    encoding = "utf-8"
+
+    def write(self, _text: str) -> int:
+        """Nothing can be written here."""
+        raise OSError(errno.EBADF, "it is closed")
+
+    def flush(self) -> None:
+        """There is nothing to be flushed."""
+
+    def isatty(self) -> bool:
+        """No terminal."""
+        return False
 
 
 class _Escaped:

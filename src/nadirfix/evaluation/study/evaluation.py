@@ -28,7 +28,15 @@ from nadirfix.evaluation.study.facts import bundle_facts
 from nadirfix.evaluation.study.journal import Journal
 from nadirfix.evaluation.study.memory import PeakMemory
 from nadirfix.evaluation.study.run import Locator, answer_all, columns_of, named_rows, variants_of
-from nadirfix.files import Progress, atomic_file, check_target, output_errors, quiet, remove_ours
+from nadirfix.files import (
+    Progress,
+    atomic_file,
+    check_folder,
+    check_target,
+    output_errors,
+    quiet,
+    remove_ours,
+)
 from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.image.undistort import straight_camera
 from nadirfix.owned import is_empty
@@ -79,10 +87,11 @@ def _begin(
     out: Path, settings: Mapping[str, Any], *, resume: bool, overwrite: bool, inputs: Sequence[Path]
 ) -> None:
     """Make the folder, or take over the one an earlier run left; never touch anything that is not ours."""
-    found = None if out.is_symlink() else read_settings(out)
+    check_folder(out, overwrite=True)
+    found = read_settings(out)
     if resume and found is not None and not overwrite:
         _check_same(out, found, settings)
-    elif not is_empty(out) or out.is_symlink():
+    elif not is_empty(out):
         check_target(out, overwrite=overwrite, recognise=evaluation_contents, inputs=inputs)
         remove_ours(out, recognise=evaluation_contents)
     with output_errors(out):

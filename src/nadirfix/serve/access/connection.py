@@ -65,6 +65,9 @@ class LimitedConnection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Invalid HTTP, or headers without an end, get an error in the same form as all others."""
+        if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:  # an answer is out, and it was the last
+            self.transport.close()
+            return
         response = error_response(_unreadable(msg))
         headers = [*response.raw_headers, *_HEADERS, (b"connection", b"close")]
         start = h11.Response(status_code=response.status_code, headers=headers)
