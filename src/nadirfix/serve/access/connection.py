@@ -73,6 +73,8 @@ class LimitedConnection(H11Protocol):
         start = h11.Response(status_code=response.status_code, headers=headers)
         for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
+        if self.cycle is not None:
+            self.cycle.disconnected = True  # what is still being answered has no place any more
         self.transport.close()
 
     def _others(self) -> list[LimitedConnection]:
