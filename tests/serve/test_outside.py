@@ -78,6 +78,20 @@ def test_bytes_that_cannot_be_read_behind_a_request_are_no_fault(
     assert "Traceback" not in caplog.text and "Error" not in caplog.text
 
 
+def test_too_little_memory_is_503_and_says_so(bundle: Any) -> None:
+    def without_memory(_photo: bytes, _parameters: Any) -> None:
+        raise MemoryError
+
+    client = TestClient(
+        create_app(bundle, ServeOptions(), locator=FakeLocator(without_memory)),
+        base_url=LOCAL,
+        raise_server_exceptions=False,
+    )
+    answer = client.post("/v1/locate", content=PHOTO, headers={"Content-Type": "image/jpeg"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "machine.memory")
+    assert int(answer.headers["retry-after"]) >= 1
+
+
 def test_560_idle_connections_lock_nobody_out(bundle: Any) -> None:
     with running(bundle, ServeOptions(), FakeLocator()) as service:
         crowd = [service.connect() for _ in range(560)]

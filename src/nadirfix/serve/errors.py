@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from nadirfix.errors import MachineError, NadirfixError, ServiceError
+from nadirfix.errors import MachineError, NadirfixError, ServiceError, out_of_memory
 from nadirfix.serve.options import RETRY_S
 from nadirfix.serve.queue.work_queue import Busy
 
@@ -24,6 +24,7 @@ __all__ = [
     "add_handlers",
     "client_error",
     "error_response",
+    "fault",
     "internal_error",
     "one_line",
 ]
@@ -63,6 +64,18 @@ def internal_error(request_id: str) -> NadirfixError:
         "nadirfix did not expect this",
         seen=f"request {request_id}",
         do="report it with this number; the service's log has the details",
+    )
+
+
+def fault(error: BaseException, request_id: str) -> NadirfixError:
+    """What a client reads about something unexpected: that memory is short, or that the fault is ours."""
+    if out_of_memory(error) is None:
+        return internal_error(request_id)
+    return MachineError(
+        "machine.memory",
+        "the service has too little memory for that now",
+        seen=f"request {request_id}",
+        do="ask again when it is less busy, or send a smaller picture",
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import MutableHeaders
 
 from nadirfix.errors import ServiceError
-from nadirfix.serve.errors import LOG, UnclearEnd, error_response, internal_error, one_line
+from nadirfix.serve.errors import LOG, UnclearEnd, error_response, fault, one_line
 from nadirfix.serve.options import HEADER_BYTES, RETRY_SOON_S
 from nadirfix.serve.queue.work_queue import Busy, ClientGone
 from nadirfix.serve.uploads.drain import BodyDrain
@@ -96,7 +96,7 @@ class RequestMiddleware:
             LOG.exception("%s %s", response.request_id, one_line(f"{type(error).__name__}: {error}"))
             if response.status:
                 raise  # half a response is out: only closing the connection says so
-            await response.reply(error_response(internal_error(response.request_id)), scope, receive)
+            await response.reply(error_response(fault(error, response.request_id)), scope, receive)
 
     def _check(self, scope: Scope) -> None:
         if self._in_progress > self._options.most_requests:

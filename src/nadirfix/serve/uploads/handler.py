@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nadirfix.errors import NadirfixError, ServiceError
 from nadirfix.formats import error_record
-from nadirfix.serve.errors import LOG, client_error, internal_error, one_line
+from nadirfix.serve.errors import LOG, client_error, fault, one_line
 from nadirfix.serve.options import FORM_SPARE_BYTES, HOLD_S, MOST_HELD, RETRY_S
 from nadirfix.serve.queue.patience import Client, Patience
 from nadirfix.serve.queue.work_queue import Busy, Reservation, WorkQueue
@@ -94,7 +94,7 @@ class UploadHandler:
             return error_record(parameters.name, client_error(error, request_id))
         except Exception as error:
             LOG.exception("%s %s", request_id, one_line(f"{type(error).__name__}: {error}"))
-            return error_record(parameters.name, internal_error(request_id))
+            return error_record(parameters.name, fault(error, request_id))
         finally:
             lease.release(len(part.data or b""))
 
