@@ -33,7 +33,10 @@ def main() -> None:
     options.add_argument("--minutes", type=float, help="a mixed load of this length instead, at most 120")
     add_place(options, seed=7, matcher="none")
     given = options.parse_args()
-    with place(given) as (bundle, photos, folder), ServiceProcess(bundle, folder, quiet=True) as service:
+    with (
+        place(given) as (bundle, photos, folder),
+        ServiceProcess(bundle, folder, quiet=True, measure=False) as service,
+    ):
         bodies = [path.read_bytes() for path in sorted(photos.iterdir())]
         crowd = Crowd(service.port, service.process.pid, bodies)
         results = {"seed": given.seed, "matcher": given.matcher, "load_average": round(os.getloadavg()[0], 1)}

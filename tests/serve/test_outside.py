@@ -63,6 +63,7 @@ def test_a_request_without_a_clear_end_is_refused_and_what_follows_is_not_read(
     [
         b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n\x00\xff no request\r\n\r\n",
         b"POST /v1/locate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+        b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
         b"POST /v1/locate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
     ],
 )

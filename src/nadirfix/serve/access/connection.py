@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import h11
@@ -71,8 +72,9 @@ class LimitedConnection(H11Protocol):
         response = error_response(_unreadable(msg))
         headers = [*response.raw_headers, *_HEADERS, (b"connection", b"close")]
         start = h11.Response(status_code=response.status_code, headers=headers)
-        for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
+        with suppress(h11.LocalProtocolError):  # to HEAD there is no body
+            for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
         if self.cycle is not None:
             self.cycle.disconnected = True  # what is still being answered has no place any more
         self.transport.close()
