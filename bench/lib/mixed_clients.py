@@ -25,6 +25,7 @@ AT_ONCE = 4
 class Met:
     """What clients met; ``texts`` has the answers to each photo, without what took how long."""
 
+    began_s: float = field(default_factory=time.monotonic)
     answers: list[float] = field(default_factory=list)
     refusals: int = 0
     rude_answers: int = 0

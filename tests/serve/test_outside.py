@@ -159,7 +159,7 @@ def clocked() -> tuple[Patience, list[float]]:
     return Patience(clock=lambda: now_s[0]), now_s
 
 
-def test_who_comes_before_its_time_has_it_begin_anew() -> None:
+def test_who_comes_before_its_time_has_it_begin_anew_and_stands_by_for_a_minute() -> None:
     patience, now_s = clocked()
     patience.refused(("a", 1), 4)
     for _ in range(5):
@@ -168,8 +168,20 @@ def test_who_comes_before_its_time_has_it_begin_anew() -> None:
             patience.check(("a", 1), idle=False)
         assert refusal.value.retry_after_s == 4
     now_s[0] += 4
+    patience.check(("a", 1), idle=True)
+    with pytest.raises(Busy):
+        patience.check(("a", 1), idle=False)
+    now_s[0] += 61
     patience.check(("a", 1), idle=False)
     patience.check(("a", 1), idle=False)  # and owes nothing any more
+
+
+def test_who_waits_as_it_was_told_owes_nothing() -> None:
+    patience, now_s = clocked()
+    patience.refused(("a", 1), 4)
+    now_s[0] += 4
+    patience.check(("a", 1), idle=False)
+    patience.check(("a", 1), idle=False)
 
 
 def test_who_dials_again_takes_its_time_along_and_others_do_not() -> None:
@@ -182,8 +194,11 @@ def test_who_dials_again_takes_its_time_along_and_others_do_not() -> None:
         patience.check(("a", 3), idle=False)
     patience.check(("a", 4), idle=False)
     patience.disconnected(("a", 3))
-    now_s[0] += 4.1
-    patience.check(("a", 5), idle=False)
+    with pytest.raises(Busy):
+        patience.check(("a", 5), idle=False)
+    patience.disconnected(("a", 5))
+    now_s[0] += 60.1
+    patience.check(("a", 6), idle=False)
 
 
 def test_nobody_is_refused_for_it_while_a_worker_is_idle() -> None:
@@ -203,7 +218,7 @@ def test_a_client_that_does_not_wait_is_answered_late(bundle: Any, monkeypatch: 
             assert client.post(url, content=PHOTO, headers=headers).status_code == 429
             began_s = time.monotonic()
             again = client.post(url, content=PHOTO, headers=headers)
-            assert again.status_code == 429 and "told to wait" in again.text
+            assert again.status_code == 429 and "did not wait" in again.text
             assert time.monotonic() - began_s >= 0.4
             latch.open.set()
             assert held.result().status_code == 200

@@ -1,8 +1,9 @@
 """Who was told to come back later, and when: those who come before their time have it begin anew (ADR 59).
 
 Otherwise whoever asks again at once would take every place that becomes free, and those who wait would find
-none. A client is known by its connection, which is kept for longer than anyone has to wait; one that hangs up
-and dials again at once takes its waiting time along. Nobody is refused so while a worker is idle.
+none. For a minute such a client is served by idle workers alone: the queue is for the others. A client is known by
+its connection, which is kept for longer than anyone has to wait; one that hangs up and dials again takes its waiting
+time along.
 """
 
 from __future__ import annotations
@@ -21,14 +22,24 @@ Client = tuple[str, int]
 
 #: Clocks differ, and Retry-After is in whole seconds: so much too early is in time.
 _TOLERANCE_S = 0.25
+#: Who came too early is served by idle workers alone for so long.
+_STANDBY_S = 60.0
 #: Waiting times that are remembered of an address whose connections were closed.
 _KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
+    """Until when a client was told to wait, for how long, and until when it stands by for having come early."""
+
     until_s: float
     for_s: int
+    standby_until_s: float = 0.0
+
+    @property
+    def ends_s(self) -> float:
+        """From when on there is nothing to remember."""
+        return max(self.until_s, self.standby_until_s)
 
 
 @dataclass(slots=True, eq=False)
@@ -40,27 +51,35 @@ class Patience:
     _orphans: dict[str, deque[_Wait]] = field(default_factory=dict)
 
     def check(self, client: Client | None, *, idle: bool) -> None:
-        """Refuse a client that is here before the time it was told, unless a worker is idle."""
+        """Refuse a client that is here before the time it was told, or was lately, unless a worker is idle."""
         wait = None if client is None else self._waits.pop(client, None) or self._inherited(client[0])
-        if client is None or wait is None or idle or wait.until_s - _TOLERANCE_S <= self.clock():
+        if client is None or wait is None:
             return
-        left_s = wait.until_s - self.clock()
-        self.refused(client, wait.for_s)
-        raise Busy(
-            "this client was told to wait",
-            seen=f"{left_s:.1f} s too early; the time begins anew",
-            retry_after_s=wait.for_s,
-        )
+        now_s = self.clock()
+        early_s = wait.until_s - now_s
+        standby_until_s = now_s + _STANDBY_S if early_s > _TOLERANCE_S else wait.standby_until_s
+        if standby_until_s <= now_s:
+            return
+        until_s = now_s if idle else now_s + wait.for_s
+        self._waits[client] = _Wait(until_s, wait.for_s, standby_until_s)
+        if not idle:
+            raise Busy(
+                "this client did not wait as it was told",
+                seen=f"{max(0.0, early_s):.1f} s too early; the time begins anew",
+                retry_after_s=wait.for_s,
+            )
 
     def refused(self, client: Client | None, retry_after_s: int) -> None:
         """The client was told to come back after so many seconds."""
         if client is not None:
-            self._waits[client] = _Wait(self.clock() + retry_after_s, retry_after_s)
+            before = self._waits.get(client)
+            standby_until_s = before.standby_until_s if before else 0.0
+            self._waits[client] = _Wait(self.clock() + retry_after_s, retry_after_s, standby_until_s)
 
     def disconnected(self, client: Client | None) -> None:
-        """The connection is closed: whoever dials next from that address waits the rest of the time."""
+        """The connection is closed: whoever dials next from that address takes on what it owes."""
         wait = None if client is None else self._waits.pop(client, None)
-        if client is not None and wait is not None and wait.until_s > self.clock():
+        if client is not None and wait is not None and wait.ends_s > self.clock():
             self._orphans.setdefault(client[0], deque(maxlen=_KEPT)).append(wait)
 
     def _inherited(self, address: str) -> _Wait | None:
@@ -72,7 +91,7 @@ class Patience:
     def _forget_the_past(self) -> None:
         now_s = self.clock()
         for address, waits in list(self._orphans.items()):
-            current = [wait for wait in waits if wait.until_s > now_s]
+            current = [wait for wait in waits if wait.ends_s > now_s]
             if current:
                 self._orphans[address] = deque(current, maxlen=_KEPT)
             else:
