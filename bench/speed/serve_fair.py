@@ -30,9 +30,7 @@ WARM_UP_S = 10.0
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument(
-        "--seconds", type=float, default=40.0, help="of each turn, ten more than are counted"
-    )
+    options.add_argument("--seconds", type=float, default=40.0, help="of each turn; ten are not counted")
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--minutes", type=float, help="a mixed load of this length instead, at most 120")
     add_place(options, seed=7, matcher="none")

@@ -201,6 +201,19 @@ def test_who_dials_again_takes_its_time_along_and_others_do_not() -> None:
     patience.check(("a", 6), idle=False)
 
 
+def test_regular_clients_do_not_wait_for_those_who_do_not() -> None:
+    patience, now_s = clocked()
+    patience.answered(("a", 1))
+    assert patience.refused(("a", 1), 20) == 20, "all wait alike, as long as all wait"
+    now_s[0] += 20
+    patience.check(("a", 1), idle=False)
+    patience.refused(("b", 2), 20)
+    with pytest.raises(Busy):
+        patience.check(("b", 2), idle=False)
+    assert patience.refused(("a", 1), 20) == 2
+    assert patience.refused(("c", 3), 20) == 20, "nobody knows how this one will behave"
+
+
 def test_nobody_is_refused_for_it_while_a_worker_is_idle() -> None:
     patience, _ = clocked()
     patience.refused(("a", 1), 4)

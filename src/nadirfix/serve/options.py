@@ -51,7 +51,7 @@ RETRY_SOON_S, RETRY_S = 1, 5
 #: Retry-After is at most so many full queues.
 MAX_RETRY_QUEUES = 4
 #: A client that comes back before its time is answered after so long, as far as not too many are held so.
-HOLD_S, MOST_HELD = 1.0, 48
+HOLD_S, MOST_HELD = 3.0, 48
 #: The fastest backend is chosen for so many photos: loading it does not count then.
 EXPECTED_PHOTOS = 100_000
 #: Bytes a second that a body must bring beyond its grace, and bytes of an address with its headers.

@@ -1,9 +1,9 @@
 """Who was told to come back later, and when: those who come before their time have it begin anew (ADR 59).
 
-Otherwise whoever asks again at once would take every place that becomes free, and those who wait would find
-none. For a minute such a client is served by idle workers alone: the queue is for the others. A client is known by
-its connection, which is kept for longer than anyone has to wait; one that hangs up and dials again takes its waiting
-time along.
+Otherwise whoever asks again at once would take every place that becomes free, and those who wait would
+find none. For a minute such a client is served by idle workers alone: the queue is for the others. A
+client is known by its connection, which is kept for longer than anyone has to wait; one that hangs up and
+dials again takes its waiting time along.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ Client = tuple[str, int]
 _TOLERANCE_S = 0.25
 #: Who came too early is served by idle workers alone for so long.
 _STANDBY_S = 60.0
+#: While others stand by, who was answered before and waits as it should is told to wait no longer than this.
+_REGULAR_S = 2
 #: Waiting times that are remembered of an address whose connections were closed.
 _KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """Until when a client was told to wait, for how long, and until when it stands by for having come early."""
+    """Until when a client was told to wait, for how long, and until when it stands by, having come early."""
 
     until_s: float
     for_s: int
@@ -48,10 +50,12 @@ class Patience:
 
     clock: Callable[[], float] = time.monotonic
     _waits: dict[Client, _Wait] = field(default_factory=dict)
+    _answered: set[Client] = field(default_factory=set)
+    _crowded_until_s: float = 0.0
     _orphans: dict[str, deque[_Wait]] = field(default_factory=dict)
 
     def check(self, client: Client | None, *, idle: bool) -> None:
-        """Refuse a client that is here before the time it was told, or was lately, unless a worker is idle."""
+        """Refuse a client that is here before its time, or was within the minute, unless a worker is idle."""
         wait = None if client is None else self._waits.pop(client, None) or self._inherited(client[0])
         if client is None or wait is None:
             return
@@ -60,6 +64,7 @@ class Patience:
         standby_until_s = now_s + _STANDBY_S if early_s > _TOLERANCE_S else wait.standby_until_s
         if standby_until_s <= now_s:
             return
+        self._crowded_until_s = max(self._crowded_until_s, standby_until_s)
         until_s = now_s if idle else now_s + wait.for_s
         self._waits[client] = _Wait(until_s, wait.for_s, standby_until_s)
         if not idle:
@@ -69,16 +74,29 @@ class Patience:
                 retry_after_s=wait.for_s,
             )
 
-    def refused(self, client: Client | None, retry_after_s: int) -> None:
-        """The client was told to come back after so many seconds."""
+    def answered(self, client: Client | None) -> None:
+        """The client has been answered on its connection."""
         if client is not None:
-            before = self._waits.get(client)
-            standby_until_s = before.standby_until_s if before else 0.0
-            self._waits[client] = _Wait(self.clock() + retry_after_s, retry_after_s, standby_until_s)
+            self._answered.add(client)
+
+    def refused(self, client: Client | None, retry_after_s: int) -> int:
+        """The client finds no place: after how many seconds it may come back.
+
+        It is not made to wait for those who filled the queue and then did not wait themselves.
+        """
+        if client is None:
+            return retry_after_s
+        before, now_s = self._waits.get(client), self.clock()
+        if client in self._answered and before is None and now_s < self._crowded_until_s:
+            retry_after_s = min(retry_after_s, _REGULAR_S)
+        standby_until_s = before.standby_until_s if before else 0.0
+        self._waits[client] = _Wait(now_s + retry_after_s, retry_after_s, standby_until_s)
+        return retry_after_s
 
     def disconnected(self, client: Client | None) -> None:
         """The connection is closed: whoever dials next from that address takes on what it owes."""
         wait = None if client is None else self._waits.pop(client, None)
+        self._answered -= {client}
         if client is not None and wait is not None and wait.ends_s > self.clock():
             self._orphans.setdefault(client[0], deque(maxlen=_KEPT)).append(wait)
 

@@ -60,9 +60,11 @@ class UploadHandler:
         with self._reserve(request) as reservation, self._budget.lease() as lease:
             photo, parameters = await self._read_photo(request, query, body, lease)
             with body.watch_disconnect() as disconnected:
-                return await self._locate(
+                record = await self._locate(
                     photo, parameters, disconnected=disconnected, reservation=reservation
                 )
+                self._patience.answered(_client(request))
+                return record
 
     async def locate_batch(self, request: Request) -> AsyncGenerator[Record, None]:
         """The records of all photos in this request, each as soon as it is known."""
@@ -174,9 +176,9 @@ class UploadHandler:
             try:
                 reservation = stack.enter_context(self._queue.reserve())
             except Busy as busy:
-                self._patience.refused(_client(request), busy.retry_after_s)
+                retry_s = self._patience.refused(_client(request), busy.retry_after_s)
                 self._metrics.photo("refused")
-                raise
+                raise Busy(busy.what, seen=busy.seen, retry_after_s=retry_s) from busy
             yield reservation
 
     @contextmanager
