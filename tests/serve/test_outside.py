@@ -201,6 +201,20 @@ def test_who_dials_again_takes_its_time_along_and_others_do_not() -> None:
     patience.check(("a", 6), idle=False)
 
 
+def test_an_address_from_which_many_come_early_stands_by_as_a_whole() -> None:
+    patience, now_s = clocked()
+    for port in range(5):
+        patience.refused(("a", port), 4)
+        with pytest.raises(Busy):
+            patience.check(("a", port), idle=False)
+    with pytest.raises(Busy):
+        patience.check(("a", 99), idle=False)
+    patience.check(("a", 98), idle=True)
+    patience.check(("b", 1), idle=False)
+    now_s[0] += 61
+    patience.check(("a", 97), idle=False)
+
+
 def test_regular_clients_do_not_wait_for_those_who_do_not() -> None:
     patience, now_s = clocked()
     patience.answered(("a", 1))

@@ -26,6 +26,8 @@ _TOLERANCE_S = 0.25
 _STANDBY_S = 60.0
 #: While others stand by, who was answered before and waits as it should is told to wait no longer than this.
 _REGULAR_S = 2
+#: An address from which so many came early within that minute stands by as a whole.
+_STRIKES = 5
 #: Waiting times that are remembered of an address whose connections were closed.
 _KEPT = 64
 
@@ -50,6 +52,7 @@ class Patience:
 
     clock: Callable[[], float] = time.monotonic
     _waits: dict[Client, _Wait] = field(default_factory=dict)
+    _strikes: dict[str, deque[float]] = field(default_factory=dict)
     _answered: set[Client] = field(default_factory=set)
     _crowded_until_s: float = 0.0
     _orphans: dict[str, deque[_Wait]] = field(default_factory=dict)
@@ -57,11 +60,16 @@ class Patience:
     def check(self, client: Client | None, *, idle: bool) -> None:
         """Refuse a client that is here before its time, or was within the minute, unless a worker is idle."""
         wait = None if client is None else self._waits.pop(client, None) or self._inherited(client[0])
-        if client is None or wait is None:
+        if client is None:
             return
         now_s = self.clock()
+        wait = wait or _Wait(now_s, _REGULAR_S)
         early_s = wait.until_s - now_s
-        standby_until_s = now_s + _STANDBY_S if early_s > _TOLERANCE_S else wait.standby_until_s
+        if early_s > _TOLERANCE_S:
+            self._strikes.setdefault(client[0], deque(maxlen=_STRIKES)).append(now_s)
+            standby_until_s = now_s + _STANDBY_S
+        else:
+            standby_until_s = max(wait.standby_until_s, self._address_until_s(client[0]))
         if standby_until_s <= now_s:
             return
         self._crowded_until_s = max(self._crowded_until_s, standby_until_s)
@@ -96,9 +104,15 @@ class Patience:
     def disconnected(self, client: Client | None) -> None:
         """The connection is closed: whoever dials next from that address takes on what it owes."""
         wait = None if client is None else self._waits.pop(client, None)
-        self._answered -= {client}
+        if client is not None:
+            self._answered.discard(client)
         if client is not None and wait is not None and wait.ends_s > self.clock():
             self._orphans.setdefault(client[0], deque(maxlen=_KEPT)).append(wait)
+
+    def _address_until_s(self, address: str) -> float:
+        """Until when a whole address stands by."""
+        strikes = self._strikes.get(address, ())
+        return strikes[0] + _STANDBY_S if len(strikes) == _STRIKES else 0.0
 
     def _inherited(self, address: str) -> _Wait | None:
         """The rest of a time that an earlier connection of this address did not wait for."""
@@ -114,3 +128,6 @@ class Patience:
                 self._orphans[address] = deque(current, maxlen=_KEPT)
             else:
                 del self._orphans[address]
+        for address, strikes in list(self._strikes.items()):
+            if strikes[-1] + _STANDBY_S <= now_s:
+                del self._strikes[address]
