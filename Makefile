@@ -14,7 +14,7 @@ PYTHONPYCACHEPREFIX ?= $(abspath $(VENV))/bytecode
 export PYTHONPYCACHEPREFIX
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page dist demo figures picture check lint types contract test core long bench clean
+.PHONY: help setup page dist demo figures picture check lint types contract test core long audit bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -72,6 +72,12 @@ core: setup ## The wheel installed alone, without torch or an index, and the REA
 
 long: setup ## The rest: networks that learn, every document run, an install from nothing
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m long $(PYTEST_ARGS)
+
+audit: setup ## Ask whether weaknesses of the libraries we use are known (needs the network)
+	test -x $(VENV)/audit/bin/pip-audit || ($(PYTHON) -m venv $(VENV)/audit && \
+	  $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit)
+	$(VENV)/audit/bin/pip-audit --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') --skip-editable --strict
+	npm --prefix web audit --omit=dev
 
 bench: setup ## Every benchmark that needs nothing given; results go to bench/results
 	$(BIN)/python -m bench.run

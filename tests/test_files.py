@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from nadirfix.errors import OutputError
 from nadirfix.files import atomic_dir, atomic_file, output_errors
+from nadirfix.owned import MARKER
+
+
+def dir_of_tests(target: Path, *, overwrite: bool = False) -> AbstractContextManager[Path]:
+    return atomic_dir(target, kind="tests", overwrite=overwrite)
 
 
 def fail_in(target: Path, *, folder: bool) -> None:
-    with (atomic_dir if folder else atomic_file)(target) as scratch:
+    with (dir_of_tests if folder else atomic_file)(target) as scratch:
         (scratch / "half" if folder else scratch).write_text("half")
         raise RuntimeError("stop")
 
@@ -29,7 +35,7 @@ def test_file_appears_when_it_is_whole(tmp_path: Path) -> None:
 
 def test_folder_appears_when_it_is_whole(tmp_path: Path) -> None:
     target = tmp_path / "new" / "a"
-    with atomic_dir(target) as scratch:
+    with dir_of_tests(target) as scratch:
         (scratch / "part").write_text("x")
         assert not target.exists()
     assert [p.name for p in target.parent.iterdir()] == ["a"]
@@ -45,23 +51,23 @@ def test_failure_leaves_nothing(tmp_path: Path, folder: bool) -> None:
 
 def test_failure_keeps_what_was_there(tmp_path: Path) -> None:
     target = tmp_path / "a"
-    target.mkdir()
-    (target / "old").write_text("old")
-    with pytest.raises(RuntimeError), atomic_dir(target, overwrite=True):
+    with dir_of_tests(target) as scratch:
+        (scratch / "old").write_text("old")
+    with pytest.raises(RuntimeError), dir_of_tests(target, overwrite=True):
         raise RuntimeError("stop")
-    assert [p.name for p in tmp_path.rglob("*")] == ["a", "old"]
+    assert sorted(p.name for p in tmp_path.rglob("*")) == [MARKER, "a", "old"]
 
 
 def test_overwriting_replaces_the_whole_folder(tmp_path: Path) -> None:
     target = tmp_path / "a"
-    target.mkdir()
-    (target / "old").write_text("old")
-    with atomic_dir(target, overwrite=True) as scratch:
+    with dir_of_tests(target) as scratch:
+        (scratch / "old").write_text("old")
+    with dir_of_tests(target, overwrite=True) as scratch:
         (scratch / "new").write_text("new")
-    assert sorted(p.name for p in tmp_path.rglob("*")) == ["a", "new"]
+    assert sorted(p.name for p in tmp_path.rglob("*")) == [MARKER, "a", "new"]
 
 
-@pytest.mark.parametrize("write", [atomic_dir, atomic_file])
+@pytest.mark.parametrize("write", [dir_of_tests, atomic_file])
 def test_existing_output_is_refused(tmp_path: Path, write) -> None:
     target = tmp_path / "a"
     target.write_text("mine")
@@ -73,7 +79,7 @@ def test_existing_output_is_refused(tmp_path: Path, write) -> None:
 
 def test_path_below_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(OutputError) as caught, atomic_dir(tmp_path / "file" / "below" / "a"):
+    with pytest.raises(OutputError) as caught, dir_of_tests(tmp_path / "file" / "below" / "a"):
         pass
     assert caught.value.code == "output.unwritable"
 

@@ -15,6 +15,7 @@ import pytest
 
 from nadirfix.errors import InputError
 from nadirfix.formats import csv_text, error_record, geojson, geojson_text, json_line, kml_text
+from nadirfix.text import from_cell, printable
 from nadirfix.types import Candidates, Fix, Point
 
 HERE = Point(452_512.345678901, 5_411_498.7654321, 32633)
@@ -155,10 +156,11 @@ def text(element: ElementTree.Element, path: str) -> str:
 def test_odd_names_survive_every_format(name: str) -> None:
     record = fix(photo=name).to_dict()
     assert json.loads(json_line(record))["photo"] == name
-    assert next(csv.DictReader(io.StringIO(csv_text([record]), newline="")))["photo"] == name
+    cell = next(csv.DictReader(io.StringIO(csv_text([record]), newline="")))["photo"]
+    assert from_cell(cell) == name and cell.isprintable()
     assert json.loads(geojson_text([record]))["features"][0]["properties"]["photo"] == name
     name_text = ElementTree.fromstring(kml_text([record])).findtext(".//k:Placemark/k:name", None, KML)
-    assert name_text == "".join(c for c in name if c.isprintable())
+    assert name_text == printable(name)
 
 
 @pytest.mark.parametrize("write", [json_line, lambda r: csv_text([r]), lambda r: kml_text([r])])

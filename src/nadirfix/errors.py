@@ -7,25 +7,30 @@ NadirfixError                     exit 1
 ├── WeightsError                  exit 5   pretrained network weights
 ├── TrainingError                 exit 6   a training run
 ├── OutputError                   exit 7   files and folders we write
-└── ServiceError                  exit 8   the HTTP service, its requests and how it is started
+├── ServiceError                  exit 8   the HTTP service, its requests and how it is started
+└── MachineError                  exit 9   what this machine lacks
 
 Every error says what was wrong, what was seen and what to do. "No fix" is an answer, not an error.
 """
 
 from __future__ import annotations
 
+import errno
+import re
 from typing import ClassVar
 
 __all__ = [
     "HTTP_STATUS",
     "BundleError",
     "InputError",
+    "MachineError",
     "MapError",
     "NadirfixError",
     "OutputError",
     "ServiceError",
     "TrainingError",
     "WeightsError",
+    "out_of_memory",
 ]
 
 #: Every code with the HTTP status that carries it; docs/errors.md has a heading for each.
@@ -81,6 +86,7 @@ HTTP_STATUS: dict[str, int] = {
     "service.timeout": 503,
     "service.stopping": 503,
     "service.address": 503,
+    "machine.memory": 503,
 }
 
 
@@ -171,3 +177,30 @@ class ServiceError(NadirfixError):
 
     exit_number = 8
     families = ("service",)
+
+
+class MachineError(NadirfixError):
+    """Something this machine has too little of."""
+
+    exit_number = 9
+    families = ("machine",)
+
+
+#: How libraries say that there is no memory left, where they have no MemoryError of their own.
+_NO_MEMORY = re.compile(
+    "bad_alloc|insufficient memory|failed to allocate|can't allocate|not enough memory", re.I
+)
+
+
+def out_of_memory(error: BaseException, *, seen: str = "") -> MachineError | None:
+    """The error to report where this one means that there is too little memory; None where it does not."""
+    short = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    if not short and not _NO_MEMORY.search(str(error)):
+        return None
+    about = ": ".join(text for text in (seen, type(error).__name__, str(error)[:200]) if text)
+    return MachineError(
+        "machine.memory",
+        "this machine has too little memory for that",
+        seen=about,
+        do="stop what else runs here, locate fewer or smaller photos at a time, or use a machine with more",
+    )

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import csv
 import io
-import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from nadirfix.errors import NadirfixError
+from nadirfix.owned import Contents
+from nadirfix.text import json_text, printable, to_cell
 
-__all__ = ["csv_text", "error_record", "geojson", "geojson_text", "json_line", "kml_text"]
+__all__ = ["csv_text", "error_record", "geojson", "geojson_text", "json_line", "kml_text", "own_answers"]
 
 Record = Mapping[str, Any]
 
@@ -27,6 +31,14 @@ _FLAT = (
 )  # fmt: skip
 _ERROR = ("code", "message", "hint")
 _KML = "http://www.opengis.net/kml/2.2"
+#: How files of answers begin, and how much of them must be read to know.
+_BEGINNINGS = (
+    rb'\{"photo": (".*?[^\\]"|""), "status": "',
+    ",".join(_FLAT).encode(),
+    rb'\{"type": "FeatureCollection", "features": \[(\]|\{"type": "Feature".*?"role": ")',
+    rb"<\?xml [^>]*>\s*<kml [^>]*>\s*<Document>\s*<name>nadirfix</name>",
+)
+_HEAD_BYTES = 65_536
 
 
 def error_record(photo: str, error: NadirfixError) -> dict[str, Any]:
@@ -36,23 +48,24 @@ def error_record(photo: str, error: NadirfixError) -> dict[str, Any]:
 
 def json_line(record: Record) -> str:
     """The record as one line of JSON."""
-    return _plain(json.dumps(record, allow_nan=False, ensure_ascii=False)) + "\n"
+    return json_text(record) + "\n"
 
 
 def csv_text(records: Iterable[Record]) -> str:
-    """The records as a table: their flat fields in the same order, then what was wrong."""
+    """The records as a table: their flat fields in the same order, then what was wrong; text is escaped."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*_FLAT, *(f"error_{name}" for name in _ERROR)])
     for record in records:
         error = record.get("error", {})
-        writer.writerow([_cell(record.get(n)) for n in _FLAT] + [_cell(error.get(n)) for n in _ERROR])
-    return _plain(text.getvalue())
+        cells = [record.get(name) for name in _FLAT] + [error.get(name) for name in _ERROR]
+        writer.writerow([to_cell(_cell(value)) for value in cells])
+    return text.getvalue()
 
 
 def geojson_text(records: Iterable[Record]) -> str:
     """The records as a GeoJSON file."""
-    return _plain(json.dumps(geojson(records), allow_nan=False, ensure_ascii=False)) + "\n"
+    return json_text(geojson(records)) + "\n"
 
 
 def geojson(records: Iterable[Record]) -> dict[str, Any]:
@@ -74,9 +87,13 @@ def kml_text(records: Iterable[Record]) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _plain(text: str) -> str:
-    """File names may hold bytes that are not text; they are written as an escape, which JSON reads back."""
-    return text.encode("utf-8", "backslashreplace").decode()
+def own_answers(path: Path) -> Contents | None:
+    """Recognises a file of answers, in any of the formats, and an empty file: only these are replaced."""
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+        if not head or any(re.match(beginning, head) for beginning in _BEGINNINGS):
+            return {}
+    return None
 
 
 def _cell(value: Any) -> Any:
@@ -164,5 +181,5 @@ def _kml_point(mark: ElementTree.Element, record: Record) -> None:
 def _add(parent: ElementTree.Element, tag: str, text: str = "", **attributes: str) -> ElementTree.Element:
     child = ElementTree.SubElement(parent, tag, attributes)
     if text:
-        child.text = "".join(c for c in _plain(text) if c.isprintable())  # XML cannot hold control characters
+        child.text = printable(text)  # XML cannot hold control characters
     return child

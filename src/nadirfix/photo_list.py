@@ -2,7 +2,7 @@
 
 A photo list (``manifest.csv``) has ``photo``, either ``lon, lat`` or ``easting_m, northing_m, epsg``, and
 ``altitude_m`` (empty where it is not known); ``heading_deg`` may be there. Photo paths are relative to the
-list's own folder.
+list's own folder; what a spreadsheet or a terminal would misread in them is escaped (``text``).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TypeVar
 from nadirfix.errors import InputError
 from nadirfix.files import atomic_file
 from nadirfix.prior import Prior
+from nadirfix.text import from_cell, to_cell
 from nadirfix.types import Point, View, is_utm
 
 __all__ = ["PhotoRecord", "read_photo_list", "read_priors", "read_views", "write_photo_list"]
@@ -74,7 +75,7 @@ def read_priors(path: Path, photos: Sequence[str]) -> dict[str, Prior]:
     table.allow(("photo", *_LONLAT, *_PRIOR))
     priors: dict[str, Prior] = {}
     for line in table.lines():
-        photo = named.get((path.parent / line.text("photo")).resolve())
+        photo = named.get((path.parent / line.photo).resolve())
         if photo is None or photo in priors:
             raise line.error("photo", f"list each photo once, relative to {path.parent}, and locate it too")
         priors[photo] = _prior(line)
@@ -92,7 +93,8 @@ def write_photo_list(
     writer = csv.DictWriter(text, (*_WRITTEN, *(further[0] if further else ())), lineterminator="\n")
     writer.writeheader()
     writer.writerows(
-        {**_cells(record, path.parent), **cells} for record, cells in zip(records, further, strict=True)
+        {name: to_cell(text) for name, text in {**_cells(record, path.parent), **cells}.items()}
+        for record, cells in zip(records, further, strict=True)
     )
     with atomic_file(path, overwrite=overwrite) as scratch:
         scratch.write_text(text.getvalue(), encoding="utf-8", newline="")
@@ -106,6 +108,11 @@ class _Line:
 
     def text(self, column: str) -> str:
         return self._cells.get(column, "")
+
+    @property
+    def photo(self) -> str:
+        """The photo's name, as it was before it was made a cell."""
+        return from_cell(self.text("photo"))
 
     def number(self, column: str) -> float:
         try:
@@ -196,8 +203,8 @@ def _read(path: Path) -> str:
 
 
 def _photo_record(line: _Line, folder: Path) -> PhotoRecord:
-    photo = folder / line.text("photo")
-    if not line.text("photo") or not photo.is_file():
+    photo = folder / line.photo
+    if not line.photo or not photo.is_file():
         raise line.error("photo", f"name a photo that is there, relative to {folder}")
     return PhotoRecord(
         photo=photo,

@@ -17,6 +17,7 @@ from nadirfix.cli.stages import Stage, run_stages
 from nadirfix.errors import InputError
 from nadirfix.options.map import SimulateOptions, WorldOptions
 from nadirfix.options.recipe import FitOptions
+from nadirfix.owned import any_file
 from nadirfix.photo_list import read_photo_list
 from tests.bundles import RECIPE
 
@@ -169,7 +170,13 @@ def stages(folder: Path, made: list[str]) -> list[Stage]:
     """Four files; the third is made from the first, the last from the third."""
 
     def stage(name: str, *needs: str) -> Stage:
-        return Stage(name, folder / name, lambda: (made.append(name), (folder / name).touch())[0], needs)
+        return Stage(
+            name,
+            folder / name,
+            lambda: (made.append(name), (folder / name).touch())[0],
+            needs,
+            recognise=any_file,
+        )
 
     return [stage("a"), stage("b", "a"), stage("c", "a"), stage("d", "c")]
 

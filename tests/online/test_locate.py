@@ -252,6 +252,10 @@ def test_output_is_not_replaced_unasked(tiny_bundle: Path, photos: list[Path], t
     assert refused.returncode == 7
     assert "[output.exists]" in refused.stderr
     assert out.read_text() == "precious"
+    unlike_ours = nadirfix(*command, "--overwrite")
+    assert unlike_ours.returncode == 7 and "allow replacing" not in unlike_ours.stderr
+    assert out.read_text() == "precious"
+    out.write_text('{"photo": "a.jpg", "status": "fix"}\n')
     assert nadirfix(*command, "--overwrite").returncode == 0
     assert json.loads(out.read_text())["status"] == "fix"
     assert list(tmp_path.iterdir()) == [out]

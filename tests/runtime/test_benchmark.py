@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -180,7 +181,7 @@ def test_times_of_a_damaged_cache_are_not_used(damage: object, files: NetworkFil
     assert remembered_backend(files, expected_runs=3) == Backend(), "what is whole still counts"
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", '{"a": 1}', "\x00\x01", '{"measured": '])
+@pytest.mark.parametrize("text", ["", "[]", "null", '{"a": 1}', "\x00\x01", '{"measured": ', "[" * 200_000])
 def test_a_damaged_cache_is_as_good_as_none_and_is_mended(
     text: str, files: NetworkFiles, examples: np.ndarray
 ) -> None:
@@ -197,6 +198,20 @@ def test_a_backend_of_a_damaged_entry_is_none(files: NetworkFiles) -> None:
     for broken in ("openvino", None, 3, {"library": 7, "precision": []}, {"measured": []}):
         cache_file().write_text(json.dumps(dict.fromkeys(table, broken)))
         assert remembered_backend(files) is None and remembered_backend(files, expected_runs=4) is None
+
+
+def test_numbers_nobody_measured_do_not_count(files: NetworkFiles) -> None:
+    for wrong in (10**400, float("nan"), -1.0, float("inf")):
+        remember(files, Backend(), {Backend().name: {"sound": True, "open_ms": wrong, "median_ms": 1.0}})
+        assert remembered_backend(files, expected_runs=3) == Backend()
+
+
+def test_a_pipe_in_the_cache_s_place_is_not_waited_for(files: NetworkFiles) -> None:
+    cache_file().parent.mkdir(parents=True, exist_ok=True)
+    cache_file().unlink(missing_ok=True)
+    os.mkfifo(cache_file())
+    assert remembered_backend(files) is None
+    cache_file().unlink()
 
 
 def test_opening_is_measured_with_the_rest(files: NetworkFiles, examples: np.ndarray) -> None:

@@ -381,7 +381,7 @@ def test_an_answer_is_sent_at_once(bundle: Any) -> None:
 
 
 def test_more_connections_than_allowed_are_closed(bundle: Any) -> None:
-    with running(bundle, ServeOptions(connections=5), FakeLocator()) as service:
+    with running(bundle, ServeOptions(connections=5, client_connections=9), FakeLocator()) as service:
         lines = [service.connect() for _ in range(10)]
         try:
             time.sleep(0.2)

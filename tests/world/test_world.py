@@ -13,6 +13,7 @@ import pytest
 import rasterio
 
 from nadirfix.errors import InputError, OutputError
+from nadirfix.owned import MARKER
 from nadirfix.world import World, make_world
 from nadirfix.world.files import write_world
 from nadirfix.world.noise import Noise
@@ -216,7 +217,11 @@ def test_reports_progress():
 
 def test_two_maps_in_one_folder(tmp_path):
     summary = write_world(tmp_path / "w", size_m=500, gsd_m=2.0, seed=1)
-    assert sorted(p.name for p in (tmp_path / "w").iterdir()) == ["new.tif", "old.tif"]
+    assert sorted(p.name for p in (tmp_path / "w").iterdir()) == [
+        MARKER,
+        "new.tif",
+        "old.tif",
+    ]
     with rasterio.open(summary["new"]) as source:
         assert list(source.bounds) == summary["bounds"]
         assert source.crs.to_epsg() == summary["epsg"]

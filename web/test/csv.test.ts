@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { csvText, parseCsv } from "../src/pure/csv";
+import { csvText, fromCell, parseCsv } from "../src/pure/csv";
 import { readManifest, truthFor } from "../src/pure/manifest";
 import { distanceM } from "../src/pure/geo";
 
@@ -29,7 +29,31 @@ describe("tables", () => {
     ],
     [[["only"]]],
   ])("reads back what it wrote", (rows) => {
-    expect(parseCsv(csvText(rows))).toEqual(rows);
+    expect(parseCsv(csvText(rows)).map((row) => row.map(fromCell))).toEqual(rows);
+  });
+
+  it.each([
+    ["=1+1", "'=1+1"],
+    ["@SUM(A1)", "'@SUM(A1)"],
+    ["-x", "'-x"],
+    ["'=", "''="],
+    ["'s", "'s"],
+    ["-12.5", "-12.5"],
+    ["a;=1+1", "a;\\x3d1+1"],
+    ["\t=1", "\\x09=1"],
+    ["C:\\users\\a.jpg", "C:\\users\\a.jpg"],
+    ["C:\\xab.jpg", "C:\\x5cxab.jpg"],
+    [" a ", "\\x20a\\x20"],
+    ["\u001b[2J\u202e", "\\x1b[2J\\u202e"],
+    ["\u{e0041}", "\\U000e0041"],
+    ["日本.jpg", "日本.jpg"],
+  ])("writes %j so that no spreadsheet calculates it and no terminal is steered", (text, cell) => {
+    expect(csvText([[text]])).toBe(`${cell}\n`);
+    expect(fromCell(cell)).toBe(text);
+  });
+
+  it("leaves numbers as they are", () => {
+    expect(csvText([[-12.5, true, null, ["a", "-5"]]])).toBe("-12.5,true,,a; \\x2d5\n");
   });
 
   it("comes to an end with anything", () => {

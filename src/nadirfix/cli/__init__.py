@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -10,8 +11,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nadirfix.cli.messages import error_line
-from nadirfix.errors import NadirfixError
+from nadirfix.cli.messages import error_line, give_up_stdout, write_stderr
+from nadirfix.cli.streams import escaped_messages, stop_on_sigterm, usable_streams
+from nadirfix.errors import NadirfixError, out_of_memory
+from nadirfix.files import FULL_DISK, output_errors
 
 if TYPE_CHECKING:
     import typer
@@ -74,19 +77,22 @@ def main() -> int:
     # Threads that spin while they wait make training many times slower beside any other busy process.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    with stop_on_sigterm(), usable_streams():
+        return _guarded(sys.argv[1:])
+
+
+def _guarded(arguments: Sequence[str]) -> int:
     try:
-        return _run(sys.argv[1:])
+        return _run(arguments)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except BrokenPipeError:  # the reader has closed the pipe, like head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except NadirfixError as error:
         return _fail(error_line(error), error.exit_number)
     except Exception as error:  # nobody should have to read a traceback
-        return _fail(error_line(_unexpected(error)), NadirfixError.exit_number)
+        explained = _explained(error)
+        return _fail(error_line(explained), explained.exit_number)
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -99,18 +105,29 @@ def _run(arguments: Sequence[str]) -> int:
         if plain is not None:
             return locate_photos(plain)
     known = [*_COMMANDS, *_RENAMED]
-    _app([name for name in arguments[:1] if name in known] or known)()
+    with escaped_messages(arguments):
+        _app([name for name in arguments[:1] if name in known] or known)()
     return 0
 
 
 def _fail(text: str, exit_number: int) -> int:
     if os.environ.get("NADIRFIX_DEBUG") == "1":
         traceback.print_exc()
-    print(text, file=sys.stderr, flush=True)
+    write_stderr(text)
     return exit_number
 
 
-def _unexpected(error: Exception) -> NadirfixError:
+def _explained(error: Exception) -> NadirfixError:
+    """Too little memory or a full disk has nothing to do with us, wherever it shows."""
+    if (short := out_of_memory(error)) is not None:
+        return short
+    if isinstance(error, OSError) and error.errno in {*FULL_DISK, errno.EPIPE, errno.EBADF}:
+        give_up_stdout()
+        try:
+            with output_errors(error.filename or "standard output or a temporary file"):
+                raise error
+        except NadirfixError as explained:
+            return explained
     return NadirfixError(
         "internal.error",
         "nadirfix did not expect this",

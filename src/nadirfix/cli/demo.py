@@ -15,9 +15,10 @@ from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.readme import figures_block, put_block
 from nadirfix.cli.stages import Stage, StageResults, run_stages
 from nadirfix.cli.tables import print_comparison, print_stages
-from nadirfix.files import Progress, atomic_file
+from nadirfix.files import Progress, check_folder
 from nadirfix.options.map import SimulateOptions, WorldOptions
 from nadirfix.options.recipe import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, FitOptions, Recipe, ships
+from nadirfix.owned import Recognise, marked
 from nadirfix.photo_list import read_photo_list
 
 __all__ = ["demo"]
@@ -54,6 +55,7 @@ def demo(
 ) -> None:
     """Make a world at two dates, build from the old one, locate photos of the new one, and evaluate."""
     setup = _setup(train=train)
+    check_folder(out, overwrite=True)
     with progress_bar(quiet) as progress:
         results = _run_stages(out, setup, progress, restart=overwrite)
     metrics = json.loads((out / "evaluation" / "metrics.json").read_text(encoding="utf-8"))
@@ -88,22 +90,60 @@ def _run_stages(out: Path, setup: _Setup, progress: Progress, *, restart: bool) 
     """World, photos of its newer date, a bundle of its older one, and the evaluation."""
     world, photos, bundle, result = (out / name for name in ("world", "photos", "demo.nadir", "evaluation"))
     sheet, work = out / "contact.png", out / ".demo.nadir.work"
+    ours = _recognisers()
     stages = [
-        Stage("world", world, lambda: _make_world(world, progress)),
-        Stage("photos", photos, lambda: _take_photos(world, photos, setup, progress), ("world",)),
+        Stage("world", world, lambda: _make_world(world, progress), recognise=ours["world"]),
         Stage(
-            "contact", sheet, lambda: _draw_contact_sheet(world, photos, sheet, progress), ("world", "photos")
+            "photos",
+            photos,
+            lambda: _take_photos(world, photos, setup, progress),
+            ("world",),
+            recognise=ours["photos"],
         ),
-        Stage("bundle", bundle, lambda: _build(world, bundle, setup, progress), ("world",), work_folder=work),
+        Stage(
+            "contact",
+            sheet,
+            lambda: _draw_contact_sheet(world, photos, sheet, progress),
+            ("world", "photos"),
+            recognise=ours["contact"],
+        ),
+        Stage(
+            "bundle",
+            bundle,
+            lambda: _build(world, bundle, setup, progress),
+            ("world",),
+            recognise=ours["bundle"],
+            work_folder=work,
+            recognise_work=ours["work"],
+        ),
         Stage(
             "evaluation",
             result,
             lambda: _evaluate(photos, bundle, result, progress),
             ("photos", "bundle"),
+            recognise=ours["evaluation"],
             complete_when=result / "report.html",
         ),
     ]
     return run_stages(stages, restart=restart)
+
+
+def _recognisers() -> dict[str, Recognise]:
+    """How each stage's result is recognised: whatever else lies at its place is left alone."""
+    from nadirfix.evaluation.study.contents import evaluation_contents
+    from nadirfix.offline.contents import bundle_contents, work_contents
+    from nadirfix.report.png import own_picture
+    from nadirfix.world.files import KIND as WORLD
+    from nadirfix.world.photos import KIND as PHOTOS
+
+    return {
+        "world": marked(WORLD),
+        "photos": marked(PHOTOS),
+        "contact": own_picture,
+        "bundle": bundle_contents,
+        "work": work_contents,
+        "evaluation": evaluation_contents,
+    }
 
 
 def _conditions(setup: _Setup) -> dict[str, Any]:
@@ -139,17 +179,16 @@ def _take_photos(world: Path, target: Path, setup: _Setup, progress: Progress) -
 
 
 def _draw_contact_sheet(world: Path, photos: Path, target: Path, progress: Progress) -> None:
-    from PIL import Image
-
     from nadirfix.geo.geomap import GeoMap
+    from nadirfix.report.png import write_png
     from nadirfix.world.contact import contact_sheet
 
     progress("drawing the contact sheet", 0, 1)
-    with GeoMap.open(world / "new.tif") as ground, atomic_file(target) as scratch:
+    with GeoMap.open(world / "new.tif") as ground:
         sheet = contact_sheet(
             ground, read_photo_list(photos / "manifest.csv")[:_CONTACT_SHEET_PHOTOS], _CAMERA
         )
-        Image.fromarray(sheet).save(scratch, format="PNG")
+        write_png(target, sheet)
     progress("drawing the contact sheet", 1, 1)
 
 

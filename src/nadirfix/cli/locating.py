@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,13 +12,13 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from nadirfix.cli.messages import error_line, print_note
-from nadirfix.cli.photo_arguments import check_no_folder, expand_folders, photo_source
+from nadirfix.cli.messages import error_line, print_note, stdout_writer
+from nadirfix.cli.photo_arguments import STANDARD_INPUT, check_no_folder, expand_folders, photo_source
 from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.tune import ensure_benchmarked
-from nadirfix.errors import InputError, NadirfixError
-from nadirfix.files import Progress, atomic_file, check_target, output_errors
-from nadirfix.formats import csv_text, error_record, geojson_text, json_line, kml_text
+from nadirfix.errors import InputError, NadirfixError, out_of_memory
+from nadirfix.files import Progress, atomic_file, check_folder, check_target, output_errors
+from nadirfix.formats import csv_text, error_record, geojson_text, json_line, kml_text, own_answers
 from nadirfix.options.locate import LocateOptions, PriorOptions, TagOptions
 from nadirfix.parallel import cores, map_in_order
 
@@ -78,16 +77,13 @@ def locate_photos(arguments: LocateArguments) -> int:
     camera = Camera.parse(arguments.camera) if arguments.camera else None
     photos = expand_folders(arguments.photos)
     settings = {"camera": camera, "options": _options(arguments), "priors": _priors(arguments, photos)}
-    for target in (arguments.out, arguments.explain_dir):
-        if target is not None:
-            check_target(target, overwrite=arguments.overwrite)
+    _check_outputs(arguments, photos)
     workers = _workers(photos, arguments.explain_dir)
     if len(photos) >= _MANY:
         ensure_benchmarked(arguments.bundle, quiet=arguments.quiet)
     threads = 1 if workers > 1 else 0
-    locate_one = _make_locator(
-        arguments.bundle, arguments.explain_dir, threads=threads, photos=len(photos), **settings
-    )
+    pictures = {} if arguments.explain_dir is None else _pictures(arguments.explain_dir, photos)
+    locate_one = _make_locator(arguments.bundle, pictures, threads=threads, photos=len(photos), **settings)
     # Taken before the progress bar is drawn: the bar catches what is printed and sends it to stderr.
     with (
         _open_output(arguments.out, overwrite=arguments.overwrite) as write,
@@ -97,6 +93,29 @@ def locate_photos(arguments: LocateArguments) -> int:
         return _write_all(
             answers, len(photos), arguments.output_format, write, progress, quiet=arguments.quiet
         )
+
+
+def _check_outputs(arguments: LocateArguments, photos: list[str]) -> None:
+    """Refuse, before anything is located, what must not be written: nothing but our own is replaced."""
+    inputs = [Path(photo) for photo in photos if photo != STANDARD_INPUT]
+    inputs += [path for path in (arguments.bundle, arguments.priors) if path is not None]
+    if arguments.out is not None:
+        overwrite = arguments.overwrite
+        check_target(arguments.out, overwrite=overwrite, recognise=own_answers, inputs=inputs)
+    if arguments.explain_dir is None:
+        return
+    check_folder(arguments.explain_dir, overwrite=arguments.overwrite)
+    if arguments.explain_dir.exists():
+        _check_pictures(_pictures(arguments.explain_dir, photos), inputs)
+
+
+def _check_pictures(pictures: dict[str, Path], inputs: list[Path]) -> None:
+    from nadirfix.report.png import own_picture
+
+    used = {path.resolve() for path in inputs}
+    for picture in pictures.values():
+        inside = [picture] if picture.resolve() in used else []
+        check_target(picture, overwrite=True, recognise=own_picture, inputs=inside)
 
 
 def _options(arguments: LocateArguments) -> LocateOptions:
@@ -137,7 +156,7 @@ def _workers(photos: list[str], explain_dir: Path | None) -> int:
 
 
 def _make_locator(
-    bundle: Path, explain_dir: Path | None, *, threads: int, photos: int, **settings: Any
+    bundle: Path, pictures: dict[str, Path], *, threads: int, photos: int, **settings: Any
 ) -> Callable[[str], Fix]:
     """ONNX Runtime and OpenCV are imported here, not with the command line, while networks are loading."""
     from nadirfix.bundle import Bundle
@@ -155,13 +174,12 @@ def _make_locator(
         _ = opened.cell_classifier, opened.index
     open_networks(opened, plan)  # here, so that no two photos open them at the same time
     Thread(target=lambda: Point(5e5, 5e6, opened.epsg).lonlat).start()  # PROJ, which is needed last
-    used_names: set[str] = set()
 
     def locate_one(photo: str) -> Fix:
         source = photo_source(photo)
         fix = locate_photo(source, bundle=opened, prior=priors[photo], **settings)
-        if explain_dir is not None:
-            _explain(source, fix, _free_name(explain_dir, photo, used_names), opened, **settings)
+        if photo in pictures:
+            _explain(source, fix, pictures[photo], opened, **settings)
         return replace(fix, photo=photo)
 
     return locate_one
@@ -175,13 +193,19 @@ def _explain(source: Photo, fix: Fix, target: Path, bundle: Bundle, **settings: 
     write_explanation(target, source, fix, bundle=bundle, **settings)
 
 
-def _free_name(folder: Path, photo: str, used_names: set[str]) -> Path:
-    """The photo's name as a picture; photos of the same name in several folders are numbered."""
-    stem, number = Path(photo).stem, 1
-    while (name := stem if number == 1 else f"{stem}-{number}") in used_names:
-        number += 1
-    used_names.add(name)
-    return folder / f"{name}.png"
+def _pictures(folder: Path, photos: list[str]) -> dict[str, Path]:
+    """The picture of each photo: its name; photos of the same name in several folders are numbered."""
+    pictures: dict[str, Path] = {}
+    used_names: set[str] = set()
+    for photo in dict.fromkeys(photos):
+        name = stem = Path(photo).stem
+        number = 1
+        while name in used_names:
+            number += 1
+            name = f"{stem}-{number}"
+        used_names.add(name)
+        pictures[photo] = folder / f"{name}.png"
+    return pictures
 
 
 def _write_all(
@@ -246,24 +270,17 @@ def _print_problems(record: Record, error: NadirfixError | None, printed: set[st
 def _open_output(out: Path | None, *, overwrite: bool) -> Iterator[Write]:
     """Where answers go: standard output line by line, or a file that appears when it is whole."""
     if out is None:
-        yield _unbuffered(sys.stdout)
+        yield stdout_writer()
         return
-    with atomic_file(out, overwrite=overwrite) as scratch, scratch.open("w", encoding="utf-8") as file:
+    with (
+        atomic_file(out, overwrite=overwrite, recognise=own_answers) as scratch,
+        scratch.open("w", encoding="utf-8") as file,
+    ):
         yield file.write
 
 
-def _unbuffered(stream: Any) -> Write:
-    """Each answer is written at once, so that a program that reads them need not wait for the last photo."""
-
-    def write(text: str) -> None:
-        stream.write(text)
-        stream.flush()
-
-    return write
-
-
 def _unexpected(photo: str, error: Exception) -> NadirfixError:
-    return NadirfixError(
+    return out_of_memory(error, seen=photo) or NadirfixError(
         "internal.error",
         "nadirfix did not expect this",
         seen=f"{photo}: {type(error).__name__}: {error}",

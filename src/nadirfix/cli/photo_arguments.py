@@ -35,7 +35,13 @@ def expand_folders(arguments: list[str]) -> list[str]:
 
 def photo_source(photo: str) -> Photo:
     """The photo, or its bytes where it comes from standard input."""
-    return sys.stdin.buffer.read() if photo == STANDARD_INPUT else photo
+    if photo != STANDARD_INPUT:
+        return photo
+    if sys.stdin is None:
+        raise InputError(
+            "photo.missing", "standard input holds no photo", seen="it is closed", do="send a photo to it"
+        )
+    return sys.stdin.buffer.read()
 
 
 def check_no_folder(photo: str) -> None:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
@@ -21,6 +21,8 @@ __all__ = ["PlainProgress", "progress_bar"]
 
 #: A log file wants a line now and then, not a moving bar.
 _PLAIN_EVERY_S = 10.0
+#: Signals after which the work is put in order and stopped.
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
@@ -38,14 +40,15 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
 
 @contextmanager
 def _reliable_ctrl_c() -> Iterator[Callable[[Progress], Progress]]:
-    """Ctrl-C stops at the next step at the latest, even where its exception was lost."""
+    """Ctrl-C and SIGTERM stop at the next step at the latest, even where their exception was lost."""
     interrupts: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in _STOPPING}
 
     def stop(number: int, frame: FrameType | None) -> None:
         interrupts.append(number)
-        if callable(before):
-            before(number, frame)
+        handler = before[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
 
     def checking(show: Progress) -> Progress:
         def checked(stage: str, done: int, total: int) -> None:
@@ -55,14 +58,16 @@ def _reliable_ctrl_c() -> Iterator[Callable[[Progress], Progress]]:
 
         return checked
 
-    if before is None or threading.current_thread() is not threading.main_thread():
+    if None in before.values() or threading.current_thread() is not threading.main_thread():
         yield checking
         return
-    signal.signal(signal.SIGINT, stop)
+    for number in _STOPPING:
+        signal.signal(number, stop)
     try:
         yield checking
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _bar() -> rich_progress.Progress:
@@ -109,7 +114,8 @@ class PlainProgress:
         if begins or done >= total or now_s - self._printed_s >= self._every_s:
             self._printed_s = now_s
             left = _time_left(now_s - self._began_s, done, total)
-            print(f"{stage} {done}/{total}{left}", file=self._stream, flush=True)
+            with suppress(OSError, ValueError):  # nobody reads it: the work goes on
+                print(f"{stage} {done}/{total}{left}", file=self._stream, flush=True)
 
 
 def _time_left(spent_s: float, done: int, total: int) -> str:

@@ -54,7 +54,8 @@ def simulate(
     fixed_views = _given_views(views, count=count, altitude=altitude)
     options = _options(count, altitude, noise_levels=noise, jpeg_quality=jpeg, tilt_max_deg=tilt, seed=seed)
     photo_camera = Camera.pinhole(camera) if camera else DEFAULT_CAMERA
-    settings = {"camera": photo_camera, "options": options, "views": fixed_views}
+    inputs = [*maps, *([views] if views else [])]
+    settings = {"camera": photo_camera, "options": options, "views": fixed_views, "inputs": inputs}
     opening = MapOptions(allow_remote=allow_remote)
     made = _run(maps, out, quiet, opening, **settings, write_pose=write_pose, overwrite=overwrite)
     if made.partial:

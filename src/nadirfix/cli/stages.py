@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nadirfix.files import output_errors
+from nadirfix.files import remove_ours
+from nadirfix.owned import Recognise, any_file
 
 __all__ = ["Stage", "StageResults", "run_stages"]
 
@@ -21,10 +21,12 @@ class Stage:
     target: Path
     make: Callable[[], None]
     needs: tuple[str, ...] = ()
+    recognise: Recognise = field(kw_only=True)  # tells what of ours lies at the target
     complete_when: Path | None = field(
         default=None, kw_only=True
     )  # written last, where that is not the target
     work_folder: Path | None = field(default=None, kw_only=True)  # left behind by work that was stopped
+    recognise_work: Recognise = field(default=any_file, kw_only=True)
 
     @property
     def is_done(self) -> bool:
@@ -59,7 +61,6 @@ def _make(stage: Stage, stages: Sequence[Stage]) -> float:
 
 def _remove(stages: Sequence[Stage]) -> None:
     for stage in stages:
-        for path in (stage.target, stage.work_folder):
-            if path is not None and path.exists():
-                with output_errors(path):
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+        remove_ours(stage.target, recognise=stage.recognise)
+        if stage.work_folder is not None:
+            remove_ours(stage.work_folder, recognise=stage.recognise_work)

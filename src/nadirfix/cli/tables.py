@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nadirfix.text import printable
+
 __all__ = ["print_ablation", "print_comparison", "print_stages"]
 
 Rows = Sequence[Mapping[str, Any]]
@@ -47,10 +49,11 @@ def print_stages(seconds: Mapping[str, float | None], made: Mapping[str, object]
 def _print(head: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None)
     for i, name in enumerate(head):
         table.add_column(name, justify="right" if i else "left", no_wrap=True)
     for row in cells:
-        table.add_row(*row)
+        table.add_row(*(Text(printable(cell)) for cell in row))  # no markup: a path may look like some
     Console(stderr=True).print(table)

@@ -50,7 +50,8 @@ def build_bundle(
             return Bundle.load(target)
         require_training_libraries(recipe, train=train)
         geomap.require_room(*canonical.footprint_m)
-        workdir = WorkDir.begin(target, inputs, resume=resume, overwrite=overwrite)
+        paths = [Path(path) for path in ([maps] if isinstance(maps, str | Path) else maps)]
+        workdir = WorkDir.begin(target, inputs, resume=resume, overwrite=overwrite, maps=paths)
         texture = pack_map(workdir, geomap, recipe, progress)
     context = BuildContext(workdir, texture, recipe, progress)
     grid = Grid.from_options(recipe.grid, anchor_m=map_anchor(texture))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,16 @@ from nadirfix.files import Progress, atomic_file, check_target, output_errors, r
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
+from nadirfix.offline.contents import STATE, bundle_contents, work_contents
 from nadirfix.offline.manifest import Inputs, list_parts, write_manifest
 from nadirfix.options.recipe import Recipe
+from nadirfix.owned import check_ours, output_exists
 
 __all__ = ["BuildContext", "WorkDir", "is_built", "pack_map"]
 
 #: Decoded tiles of the map kept while it is rendered from everywhere: a quarter of a gigabyte.
 _CACHED_TILES = 256
 
-_STATE = "state.json"
 _LOCK = "lock"
 _MAX_DIFFERENCES = 4
 _MAX_LETTERS = 40
@@ -44,17 +45,19 @@ class WorkDir:
     lock: FileLock | None = field(default=None, compare=False)
 
     @classmethod
-    def begin(cls, target: Path, inputs: Inputs, *, resume: bool, overwrite: bool) -> WorkDir:
+    def begin(
+        cls, target: Path, inputs: Inputs, *, resume: bool, overwrite: bool, maps: Sequence[Path] = ()
+    ) -> WorkDir:
         """Start a build, or go on with the one that was stopped; refuses to touch anything else."""
-        _check_free(target, overwrite=overwrite)
+        check_target(target, overwrite=overwrite, recognise=bundle_contents, inputs=maps)
         workdir = cls(target, inputs, _locked(target))
         if workdir.left_over():
             workdir._take_over(resume=resume, overwrite=overwrite)
+        workdir.write_note(STATE, inputs)  # first: it says that the folder is ours
         with output_errors(target):
             workdir.parts.mkdir(parents=True, exist_ok=True)
             for scratch in [*workdir.folder.glob(".*.part"), *workdir.parts.glob(".*.part")]:
                 scratch.unlink()
-        workdir.write_note(_STATE, inputs)
         return workdir
 
     @property
@@ -91,7 +94,7 @@ class WorkDir:
         with output_errors(self.target):
             names = {path.name for path in self.parts.iterdir()} - {MANIFEST}
             write_manifest(self.parts, {**self.inputs, **manifest, "parts": list_parts(self.parts, names)})
-            replace_dir(self.parts, self.target)
+            replace_dir(self.parts, self.target, recognise=bundle_contents)
         if self.lock is not None:
             self.lock.release(force=True)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -105,14 +108,20 @@ class WorkDir:
                 seen=str(self.folder),
                 do="go on with it by --resume, or begin anew with --overwrite",
             )
-        earlier = self.note(_STATE)
+        earlier = self.note(STATE)
         if resume and earlier == self.inputs and self.parts.is_dir():
             return
         if resume and earlier and earlier != self.inputs and not overwrite:
             raise _mismatch(self.folder, earlier, self.inputs)
         with output_errors(self.folder):
+            self._check_left_over()
             for path in self.left_over():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def _check_left_over(self) -> None:
+        """What is cleared away must be of a build: one that was killed at once left no more than scratch."""
+        if not all(path.name.endswith(".part") for path in self.left_over()):
+            check_ours(self.folder, work_contents)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,6 +149,8 @@ def _folder(target: Path) -> Path:
 def _locked(target: Path) -> FileLock:
     """Held until the build ends or its process dies: two builds must not write into one folder."""
     folder = _folder(target)
+    if folder.is_symlink():
+        raise output_exists("the folder to work in is a link, and links are not followed", folder)
     with output_errors(target):
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / _LOCK, is_singleton=True)  # a notebook may try again what failed
@@ -164,12 +175,6 @@ def is_built(target: Path, inputs: Inputs) -> bool:
     if built != inputs:
         raise _mismatch(target, built, inputs)
     return True
-
-
-def _check_free(target: Path, *, overwrite: bool) -> None:
-    """Only a bundle may be replaced by a bundle."""
-    ours = (target / MANIFEST).exists()
-    check_target(target, overwrite=overwrite and ours)
 
 
 def _mismatch(folder: Path, old: Inputs, new: Inputs) -> BundleError:

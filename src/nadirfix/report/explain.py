@@ -8,11 +8,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
-from nadirfix.files import atomic_file
 from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.image.crop import crop_window_px
 from nadirfix.image.decode import decode
@@ -36,6 +34,7 @@ from nadirfix.report.drawing import (
     pixel_of,
     with_lines,
 )
+from nadirfix.report.png import write_png
 from nadirfix.types import Fix, Point, View
 from nadirfix.verify.registration import MatchResult, Registration
 
@@ -53,8 +52,7 @@ def write_explanation(
 ) -> None:
     """Write the picture as a PNG file."""
     pixels = explanation(photo, fix, bundle=bundle, camera=camera, options=options)
-    with atomic_file(target) as scratch:
-        Image.fromarray(pixels).save(scratch, format="PNG")
+    write_png(target, pixels)
 
 
 def explanation(

@@ -33,6 +33,8 @@ __all__ = [
 #: Where the cache lies; set it to keep it elsewhere.
 CACHE_VARIABLE = "NADIRFIX_CACHE"
 _LIBRARIES = ("onnxruntime", "openvino")
+#: No measurement takes longer: a number beyond was not measured.
+_LONGEST_MS = 1e9
 
 
 Precision = Literal["single", "eight_bit"]
@@ -103,7 +105,7 @@ def _cost_ms(entry: dict[str, Any], backend: Backend, expected_runs: int | None)
     if expected_runs is None or not record.get("sound"):
         return None
     times_ms = (record.get("open_ms"), record.get("median_ms"))
-    if not all(isinstance(one, int | float) for one in times_ms):
+    if not all(isinstance(one, int | float) and 0 <= one < _LONGEST_MS for one in times_ms):
         return None
     return float(record["open_ms"]) + expected_runs * float(record["median_ms"])
 
@@ -142,7 +144,8 @@ def _key(files: NetworkFiles) -> str:
 def _read() -> dict[str, Any]:
     """The whole cache; a broken one is as good as none, and the next measurement mends it."""
     try:
-        table = json.loads(cache_file().read_text(encoding="utf-8"))
+        # A pipe in its place would be waited for.
+        table = json.loads(cache_file().read_text(encoding="utf-8")) if cache_file().is_file() else {}
     except (OSError, ValueError, RecursionError):
         return {}
     return table if isinstance(table, dict) else {}

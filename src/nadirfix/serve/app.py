@@ -18,6 +18,7 @@ from nadirfix.serve.locator import PhotoLocator
 from nadirfix.serve.metrics import Metrics
 from nadirfix.serve.middleware import RequestMiddleware
 from nadirfix.serve.options import ServeOptions
+from nadirfix.serve.queue.patience import Patience
 from nadirfix.serve.queue.work_queue import WorkQueue
 from nadirfix.serve.routes import Parts, add_routes
 from nadirfix.serve.schemas import LINE_EXAMPLE
@@ -62,7 +63,8 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    uploads = UploadHandler(locator, queue, budget, metrics, options)
+    app.state.patience = Patience()
+    uploads = UploadHandler(locator, queue, budget, metrics, options, patience=app.state.patience)
     add_routes(app, Parts(uploads, map_endpoints, metrics, StaticPage(page), queue, options))
     add_handlers(app)
     _add_middleware(app, metrics, options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from nadirfix.errors import NadirfixError, ServiceError
+from nadirfix.errors import MachineError, NadirfixError, ServiceError, out_of_memory
 from nadirfix.serve.options import RETRY_S
 from nadirfix.serve.queue.work_queue import Busy
 
@@ -18,9 +18,23 @@ if TYPE_CHECKING:
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
 
-__all__ = ["LOG", "add_handlers", "client_error", "error_response", "internal_error", "one_line"]
+__all__ = [
+    "LOG",
+    "UnclearEnd",
+    "add_handlers",
+    "client_error",
+    "error_response",
+    "fault",
+    "internal_error",
+    "one_line",
+]
 
 LOG = logging.getLogger("nadirfix.serve")
+
+
+class UnclearEnd(ServiceError):  # noqa: N818 (nothing of ours is broken)
+    """A request after which nothing can be read: its connection is closed."""
+
 
 _SEE_OPENAPI = "look at /openapi.json"
 
@@ -31,14 +45,14 @@ def error_response(error: NadirfixError, *, headers: dict[str, str] | None = Non
     more = {"Retry-After": str(_retry_after_s(error))} if error.http_status in (429, 503) else {}
     if error.code == "service.token":
         more["WWW-Authenticate"] = 'Bearer realm="nadirfix"'
-    if error.code == "service.slow":
+    if error.code == "service.slow" or isinstance(error, UnclearEnd):
         more["Connection"] = "close"  # the rest of that body will not come either
     return Response(content, error.http_status, {**more, **(headers or {})}, "application/json")
 
 
 def client_error(error: NadirfixError, request_id: str) -> NadirfixError:
     """The error as the client may see it: details of faults on our side go to the log alone."""
-    ours = error.http_status >= 500 and not isinstance(error, ServiceError)
+    ours = error.http_status >= 500 and not isinstance(error, ServiceError | MachineError)
     LOG.log(logging.ERROR if ours else logging.WARNING, "%s %s [%s]", request_id, one_line(error), error.code)
     return internal_error(request_id) if ours else error
 
@@ -50,6 +64,18 @@ def internal_error(request_id: str) -> NadirfixError:
         "nadirfix did not expect this",
         seen=f"request {request_id}",
         do="report it with this number; the service's log has the details",
+    )
+
+
+def fault(error: BaseException, request_id: str) -> NadirfixError:
+    """What a client reads about something unexpected: that memory is short, or that the fault is ours."""
+    if out_of_memory(error) is None:
+        return internal_error(request_id)
+    return MachineError(
+        "machine.memory",
+        "the service has too little memory for that now",
+        seen=f"request {request_id}",
+        do="ask again when it is less busy, or send a smaller picture",
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import MutableHeaders
 
 from nadirfix.errors import ServiceError
-from nadirfix.serve.errors import LOG, error_response, internal_error, one_line
+from nadirfix.serve.errors import LOG, UnclearEnd, error_response, fault, one_line
 from nadirfix.serve.options import HEADER_BYTES, RETRY_SOON_S
 from nadirfix.serve.queue.work_queue import Busy, ClientGone
 from nadirfix.serve.uploads.drain import BodyDrain
@@ -96,7 +96,7 @@ class RequestMiddleware:
             LOG.exception("%s %s", response.request_id, one_line(f"{type(error).__name__}: {error}"))
             if response.status:
                 raise  # half a response is out: only closing the connection says so
-            await response.reply(error_response(internal_error(response.request_id)), scope, receive)
+            await response.reply(error_response(fault(error, response.request_id)), scope, receive)
 
     def _check(self, scope: Scope) -> None:
         if self._in_progress > self._options.most_requests:
@@ -112,6 +112,7 @@ class RequestMiddleware:
                 seen=f"{head_bytes} bytes",
                 do=do,
             )
+        _check_framing(scope)
 
     def _log(self, scope: Scope, response: _Response) -> None:
         seconds = time.monotonic() - response.started_s
@@ -159,6 +160,19 @@ class _Response:
             headers[name] = value
         headers["X-Request-Id"] = self.request_id
         headers.setdefault("Cache-Control", "no-store")
+
+
+def _check_framing(scope: Scope) -> None:
+    """Refuse a body whose end two readers could find at different places, the rest being a request to one."""
+    names = {bytes(name) for name, _ in scope["headers"]}
+    both = {b"content-length", b"transfer-encoding"} <= names
+    if both or (b"transfer-encoding" in names and scope["http_version"] == "1.0"):
+        raise UnclearEnd(
+            "service.request",
+            "it is not clear where the request ends",
+            seen="Content-Length and Transfer-Encoding" if both else "Transfer-Encoding in HTTP/1.0",
+            do="send one of them, by HTTP/1.1",
+        )
 
 
 def _stopped(response: _Response) -> ServiceError:

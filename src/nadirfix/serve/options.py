@@ -19,9 +19,11 @@ __all__ = [
     "FORM_HEADER_BYTES",
     "FORM_SPARE_BYTES",
     "HEADER_BYTES",
+    "HOLD_S",
     "LONGEST_NAME",
     "LONGEST_TEXT",
     "MAX_RETRY_QUEUES",
+    "MOST_HELD",
     "OVERSIZE_FACTOR",
     "PICTURE_QUALITY",
     "REFERENCE_WIDTH_PX",
@@ -49,6 +51,8 @@ FOREVER = "max-age=31536000, immutable"
 RETRY_SOON_S, RETRY_S = 1, 5
 #: Retry-After is at most so many full queues.
 MAX_RETRY_QUEUES = 4
+#: A client that comes back before its time is answered after so long, as far as not too many are held so.
+HOLD_S, MOST_HELD = 3.0, 48
 #: The fastest backend is chosen for so many photos: loading it does not count then.
 EXPECTED_PHOTOS = 100_000
 #: Bytes a second that a body must bring beyond its grace, and bytes of an address with its headers.
@@ -119,6 +123,7 @@ class ServeOptions:
     queueing: QueueOptions = field(default_factory=QueueOptions)
     requests: int | None = None  # in progress at the same time; None: twice the queue, or more
     connections: int | None = None  # None: twice the requests, or more
+    client_connections: int | None = None  # of one address; None: half of them
     stop_s: float = 60.0  # shutting down: accepted photos are finished within this
     last_s: float = 5.0  # and jobs nobody waits for any more within this
 
@@ -166,6 +171,11 @@ class ServeOptions:
         return (
             max(_LEAST_CONNECTIONS, 2 * self.most_requests) if self.connections is None else self.connections
         )
+
+    @property
+    def most_client_connections(self) -> int:
+        """How many connections one address has at most: more than there are requests in progress."""
+        return self.client_connections or max(1, self.most_connections // 2)
 
     @property
     def queue_options(self) -> QueueOptions:

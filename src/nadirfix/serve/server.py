@@ -70,7 +70,7 @@ def make_server(app: FastAPI, options: ServeOptions) -> uvicorn.Server:
     """The server, with its limits, not yet running."""
     config = uvicorn.Config(
         app,
-        http=type("Connection", (LimitedConnection,), {"limits": options}),
+        http=type("Connection", (LimitedConnection,), {"limits": options, "patience": app.state.patience}),
         ws="none",
         loop="asyncio",
         lifespan="on",

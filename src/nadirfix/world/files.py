@@ -7,9 +7,13 @@ from typing import Any
 
 from nadirfix.files import Progress, atomic_dir, check_target, quiet
 from nadirfix.geo.geotiff import write_geotiff
+from nadirfix.owned import marked
 from nadirfix.world.make import World, make_world
 
-__all__ = ["write_world"]
+__all__ = ["KIND", "write_world"]
+
+#: What the marker in the folder says.
+KIND = "world"
 
 
 def write_world(
@@ -22,9 +26,9 @@ def write_world(
     progress: Progress = quiet,
 ) -> dict[str, Any]:
     """Make a world and write it as old.tif and new.tif; says what was written and where it lies."""
-    check_target(folder, overwrite=overwrite)
+    check_target(folder, overwrite=overwrite, recognise=marked(KIND))
     made = make_world(size_m=size_m, gsd_m=gsd_m, seed=seed, progress=progress)
-    with atomic_dir(folder, overwrite=overwrite) as scratch:
+    with atomic_dir(folder, kind=KIND, overwrite=overwrite) as scratch:
         for k, (name, pixels) in enumerate({"old": made.old, "new": made.new}.items()):
             progress("writing", k, 2)
             write_geotiff(scratch / f"{name}.tif", pixels, affine=made.affine, epsg=made.epsg)

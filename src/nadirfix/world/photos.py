@@ -11,21 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
-from nadirfix.errors import OutputError
 from nadirfix.files import Progress, atomic_dir, check_target, quiet
 from nadirfix.image.exif_writer import encode_jpeg
 from nadirfix.options.map import SimulateOptions
+from nadirfix.owned import marked
 from nadirfix.parallel import map_in_order
 from nadirfix.photo_list import PhotoRecord, write_photo_list
 from nadirfix.types import View
 from nadirfix.world.photo_views import PhotoMap, check_views, plan_views
 
-__all__ = ["Simulated", "simulate_photos"]
+__all__ = ["KIND", "Simulated", "simulate_photos"]
 
 #: Rendering waits for the disk and for GDAL: a second thread fills the gaps.
 _THREADS = 2
 _NOISE_STREAM = 2
 _MANIFEST, _PHOTOS = "manifest.csv", "photos"
+#: What the marker in the folder says.
+KIND = "photos"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +48,23 @@ def simulate_photos(
     views: Sequence[View] | None = None,
     write_pose: bool = False,
     overwrite: bool = False,
+    inputs: Sequence[Path] = (),
     progress: Progress = quiet,
 ) -> Simulated:
     """Photos of a map from random or given views, as one folder with a photo list of the truth.
 
     Every photo has a random stream of its own, so that it is the same whatever is made before it. Camera tags
-    are always in the photos; where they were taken only when asked, so that nothing leaks into a test.
+    are always in the photos; where they were taken only when asked, so that nothing leaks into a test. What
+    is read from (``inputs``) is never replaced.
     """
     settings = options or SimulateOptions()
-    _check_out_dir(out_dir, overwrite=overwrite)
+    check_target(out_dir, overwrite=overwrite, recognise=marked(KIND), inputs=inputs)
     if views is None:
         planned = plan_views(photo_map, camera, settings, progress)
     else:
         planned = check_views(photo_map, camera, settings, views)
     maker = _Maker(photo_map, camera, settings, write_pose)
-    with atomic_dir(out_dir, overwrite=overwrite) as scratch:
+    with atomic_dir(out_dir, kind=KIND, overwrite=overwrite, inputs=inputs) as scratch:
         (scratch / _PHOTOS).mkdir()
         # Closed before the folder goes: no thread may still be at work when a pilot stops it half-way.
         with closing(maker.make_all(planned, scratch)) as making:
@@ -113,18 +117,3 @@ def _counted(rows: Iterable[PhotoRecord], total: int, progress: Progress) -> Ite
     for done, row in enumerate(rows, start=1):
         progress("rendering photos", done, total)
         yield row
-
-
-def _check_out_dir(out_dir: Path, *, overwrite: bool) -> None:
-    """Refuse early what is there, and never replace a folder that holds anything but simulated photos."""
-    if not out_dir.exists():
-        return
-    check_target(out_dir, overwrite=overwrite)
-    held = {path.name for path in out_dir.iterdir()} if out_dir.is_dir() else {out_dir.name}
-    if not held <= {_MANIFEST, _PHOTOS}:
-        raise OutputError(
-            "output.exists",
-            "the output is already there and holds more than simulated photos",
-            seen=f"{out_dir} ({', '.join(sorted(held)[:5])})",
-            do="name another folder with --out",
-        )

@@ -1,7 +1,7 @@
 /** Where photos were really taken, from a manifest: photo, and lon, lat or easting_m, northing_m, epsg. */
 
 import type { LonLat, Truth } from "../types";
-import { parseCsv } from "./csv";
+import { fromCell, parseCsv } from "./csv";
 
 export type Truths = ReadonlyMap<string, Truth>;
 type Row = Record<string, string>;
@@ -11,7 +11,7 @@ type FromMetres = (eastM: number, northM: number, epsg: number) => LonLat | null
 export async function readManifest(text: string): Promise<Truths> {
   const rows = rowsOf(text);
   const toLonLat = needsMetres(rows) ? await utmReader() : () => null;
-  return new Map(rows.map((row, i) => [row["photo"]!, truthOf(row, i + 2, toLonLat)]));
+  return new Map(rows.map((row, i) => [fromCell(row["photo"]!), truthOf(row, i + 2, toLonLat)]));
 }
 
 /** The truth of a photo: the longest manifest path that this photo's path ends with, or the reverse. */

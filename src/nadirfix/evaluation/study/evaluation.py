@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,22 +15,38 @@ from nadirfix.bundle import Bundle
 from nadirfix.errors import InputError, NadirfixError
 from nadirfix.evaluation.metrics import compared, metrics
 from nadirfix.evaluation.study.ablate import ablate as run_ablation
+from nadirfix.evaluation.study.contents import (
+    ABLATION,
+    METRICS,
+    QUERIES,
+    REPORT,
+    SETTINGS,
+    evaluation_contents,
+    read_settings,
+)
 from nadirfix.evaluation.study.facts import bundle_facts
 from nadirfix.evaluation.study.journal import Journal
 from nadirfix.evaluation.study.memory import PeakMemory
 from nadirfix.evaluation.study.run import Locator, answer_all, columns_of, named_rows, variants_of
-from nadirfix.files import Progress, atomic_file, check_target, output_errors, quiet
+from nadirfix.files import (
+    Progress,
+    atomic_file,
+    check_folder,
+    check_target,
+    output_errors,
+    quiet,
+    remove_ours,
+)
 from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.image.undistort import straight_camera
+from nadirfix.owned import is_empty
 from nadirfix.photo_list import PhotoRecord
 from nadirfix.report.content import BundleCard, Content, Query, headline
 from nadirfix.report.page import write_report
 from nadirfix.report.pictures import choose
+from nadirfix.text import json_text
 
 __all__ = ["run_evaluation"]
-
-_QUERIES, _METRICS, _REPORT, _SETTINGS = "queries.csv", "metrics.json", "report.html", "settings.json"
-_ABLATION = "ablation"
 
 
 def run_evaluation(
@@ -49,8 +64,9 @@ def run_evaluation(
 ) -> dict[str, Any]:
     """Locate every photo with every variant, measure, write tables and report; returns the metrics."""
     named = named_rows(rows, folder)
-    _begin(out, _settings(locator), resume=resume, overwrite=overwrite)
-    journal, memory = Journal(out / _QUERIES, named), PeakMemory()
+    inputs = [folder, locator.bundle.path, *(row.photo for row in rows)]
+    _begin(out, _settings(locator), resume=resume, overwrite=overwrite, inputs=inputs)
+    journal, memory = Journal(out / QUERIES, named), PeakMemory()
     answers = answer_all(
         named, variants_of(locator), journal=journal, stage="locating photos", progress=progress
     )
@@ -59,34 +75,29 @@ def run_evaluation(
     summary["comparison"] = compared(columns)
     if ablate:
         summary["ablation"] = run_ablation(
-            columns, named, locator, out / _ABLATION, device=device, progress=progress
+            columns, named, locator, out / ABLATION, device=device, progress=progress
         )
-    _write_json(out / _METRICS, summary)
+    _write_json(out / METRICS, summary)
     content = _content(title, columns, summary, locator, named)
-    write_report(out / _REPORT, content, progress=progress)
+    write_report(out / REPORT, content, progress=progress)
     return summary
 
 
-def _begin(out: Path, settings: Mapping[str, Any], *, resume: bool, overwrite: bool) -> None:
+def _begin(
+    out: Path, settings: Mapping[str, Any], *, resume: bool, overwrite: bool, inputs: Sequence[Path]
+) -> None:
     """Make the folder, or take over the one an earlier run left; never touch anything that is not ours."""
-    found = _read_json(out / _SETTINGS)
+    check_folder(out, overwrite=True)
+    found = read_settings(out)
     if resume and found is not None and not overwrite:
         _check_same(out, found, settings)
-    elif out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        check_target(out, overwrite=overwrite and found is not None)
-        _clear(out)
+    elif not is_empty(out):
+        check_target(out, overwrite=overwrite, recognise=evaluation_contents, inputs=inputs)
+        remove_ours(out, recognise=evaluation_contents)
     with output_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-        (out / _METRICS).unlink(missing_ok=True)  # so that it never describes other answers
-    _write_json(out / _SETTINGS, settings)
-
-
-def _clear(out: Path) -> None:
-    with output_errors(out):
-        for name in (_QUERIES, _METRICS, _REPORT, _SETTINGS):
-            (out / name).unlink(missing_ok=True)
-        if (out / _ABLATION).exists():
-            shutil.rmtree(out / _ABLATION)
+        (out / METRICS).unlink(missing_ok=True)  # so that it never describes other answers
+    _write_json(out / SETTINGS, settings)
 
 
 def _settings(locator: Locator) -> dict[str, Any]:
@@ -151,14 +162,6 @@ def _camera(locator: Locator, row: PhotoRecord) -> Any:
         return None
 
 
-def _read_json(path: Path) -> dict[str, Any] | None:
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return None
-
-
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     with atomic_file(path) as scratch:
-        text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
-        scratch.write_text(text + "\n", encoding="utf-8")
+        scratch.write_text(json_text(content, indent=1) + "\n", encoding="utf-8")

@@ -22,6 +22,7 @@ from nadirfix.evaluation.study.answers import Answers, answer_from_plain, plain_
 from nadirfix.files import atomic_file, output_errors
 from nadirfix.photo_list import PhotoRecord
 from nadirfix.report.content import headline
+from nadirfix.text import from_cell, to_cell
 
 __all__ = ["Journal"]
 
@@ -60,12 +61,12 @@ class Journal:
         for line in csv.DictReader(io.StringIO(text)):
             answers = self._parsed(line)
             if answers is not None:
-                known[line["photo"]] = answers
+                known[from_cell(line["photo"])] = answers
         return known
 
     def _parsed(self, line: Mapping[str, str | None]) -> Answers | None:
         """One line's answers; None when it was cut short, or about a photo not in this test set."""
-        name = line["photo"] or ""
+        name = from_cell(line["photo"] or "")
         row = self._rows.get(name)
         if row is None:
             return None
@@ -86,7 +87,7 @@ def _cells(name: str, answers: Answers) -> dict[str, Any]:
     record = answers[headline(answers)]
     plain = {variant: plain_from_answer(answer) for variant, answer in answers.items()}
     return {
-        "photo": name,
+        "photo": to_cell(name),
         "status": record.status,
         **_truth(record),
         **_found(record),
@@ -124,8 +125,8 @@ def _off(record: QueryRecord) -> dict[str, Any]:
 
 def _why(record: QueryRecord) -> dict[str, str]:
     if record.error is not None:
-        return {"code": record.error["code"], "why": record.error["message"]}
-    return {"why": (record.fix.reason if record.fix else None) or ""}
+        return {"code": record.error["code"], "why": to_cell(record.error["message"])}
+    return {"why": to_cell((record.fix.reason if record.fix else None) or "")}
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> str:

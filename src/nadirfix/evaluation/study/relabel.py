@@ -9,14 +9,17 @@ from typing import Any
 
 from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
-from nadirfix.errors import OutputError
 from nadirfix.evaluation.study.labels import CheckedLabel, check_labels, summary_of
 from nadirfix.files import Progress, atomic_dir, check_target, quiet
 from nadirfix.options.verify import LabelOptions
+from nadirfix.owned import marked
 from nadirfix.photo_list import PhotoRecord, write_photo_list
 from nadirfix.report.labels import labels_picture
 
-__all__ = ["run_relabel"]
+__all__ = ["KIND", "run_relabel"]
+
+#: What the marker in the folder says.
+KIND = "labels"
 
 _MANIFEST, _MEASURED, _PICTURE = "manifest.csv", "labels.json", "labels.png"
 
@@ -33,30 +36,17 @@ def run_relabel(
     progress: Progress = quiet,
 ) -> dict[str, Any]:
     """Check every label and write the folder; the photos and their own list are only read."""
-    _check_separate(out, [source, *(row.photo for row in rows)])
-    check_target(out, overwrite=overwrite and (out / _MEASURED).is_file())
+    inputs = [source, bundle.path, *(row.photo for row in rows)]
+    check_target(out, overwrite=overwrite, recognise=marked(KIND), inputs=inputs)
     checked = check_labels(rows, bundle, camera=camera, options=options, progress=progress)
     summary = summary_of(checked, epsg=bundle.epsg, options=options)
-    with atomic_dir(out, overwrite=overwrite) as folder:
+    with atomic_dir(out, kind=KIND, overwrite=overwrite, inputs=inputs) as folder:
         corrected = [one.corrected() for one in checked]
         write_photo_list(folder / _MANIFEST, corrected, more=[_more(one) for one in checked])
         text = json.dumps(summary, indent=1, allow_nan=False)
         (folder / _MEASURED).write_text(text + "\n", encoding="utf-8")
         _write_picture(folder / _PICTURE, bundle, checked, summary)
     return summary
-
-
-def _check_separate(out: Path, inputs: Sequence[Path]) -> None:
-    """Refuse a folder that what is read lies in: replacing it would take the photos with it."""
-    folder = out.resolve()
-    held = next((path for path in inputs if path.resolve().is_relative_to(folder)), None)
-    if held is not None:
-        raise OutputError(
-            "output.exists",
-            "the output folder holds what is to be checked",
-            seen=f"{held} lies in {out}",
-            do="name another folder with --out; labels are never changed where they are",
-        )
 
 
 def _more(one: CheckedLabel) -> Mapping[str, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import h11
@@ -12,6 +14,7 @@ from nadirfix.errors import ServiceError
 from nadirfix.serve.errors import error_response
 from nadirfix.serve.middleware import SECURITY_HEADERS
 from nadirfix.serve.options import ServeOptions
+from nadirfix.serve.queue.patience import Patience
 
 __all__ = ["LimitedConnection"]
 
@@ -22,21 +25,30 @@ class LimitedConnection(H11Protocol):
     """Uvicorn's protocol, with time limits on connections that have no request in progress."""
 
     limits: ServeOptions
+    patience: Patience
 
     _timer: asyncio.TimerHandle | None = None
     _keep_alive = False
+    _began_s = 0.0
 
     def connection_made(self, transport: Any) -> None:
-        """A client has connected; beyond the limit the connection is closed at once."""
+        """A client has connected; beyond a limit the oldest one that is idle makes room, or else this one."""
         super().connection_made(transport)
-        if len(self.connections) > self.limits.most_connections:
-            transport.abort()
+        self._began_s = self.loop.time()
+        same = [
+            one for one in self._others() if one.client and self.client and one.client[0] == self.client[0]
+        ]
+        if len(same) >= self.limits.most_client_connections:
+            self._make_room(same)
+        elif len(self.connections) > self.limits.most_connections:
+            self._make_room(self._others())
         self._start_timer(self.limits.header_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has disconnected."""
         if self._timer is not None:
             self._timer.cancel()
+        self.patience.disconnected(self.client)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -54,12 +66,28 @@ class LimitedConnection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Invalid HTTP, or headers without an end, get an error in the same form as all others."""
+        if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:  # an answer is out, and it was the last
+            self.transport.close()
+            return
         response = error_response(_unreadable(msg))
         headers = [*response.raw_headers, *_HEADERS, (b"connection", b"close")]
         start = h11.Response(status_code=response.status_code, headers=headers)
-        for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
+        with suppress(h11.LocalProtocolError):  # to HEAD there is no body
+            for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        if self.cycle is not None:
+            self.cycle.disconnected = True  # what is still being answered has no place any more
         self.transport.close()
+
+    def _others(self) -> list[LimitedConnection]:
+        """The connections that are open besides this one, the oldest first."""
+        mine = [one for one in self.connections if isinstance(one, LimitedConnection) and one is not self]
+        return sorted(mine, key=lambda one: one._began_s)
+
+    def _make_room(self, others: Sequence[LimitedConnection]) -> None:
+        """Close one that has no request in progress: whoever holds many idle ones locks out nobody."""
+        idle = (one for one in others if not one._is_busy() and not one.transport.is_closing())
+        next(idle, self).transport.abort()
 
     def _is_busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete

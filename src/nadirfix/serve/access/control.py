@@ -31,26 +31,38 @@ class AccessControl:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on, or say why it is refused."""
-        refusal = self._refusal(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
+        refusal = self._refusal(scope, Headers(scope=scope)) if scope["type"] == "http" else None
         if refusal is None:
             await self._app(scope, receive, send)
         else:
             visible = client_error(refusal, scope["nadirfix.request_id"])
             await error_response(visible)(scope, receive, send)
 
-    def _refusal(self, path: str, headers: Headers) -> ServiceError | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> ServiceError | None:
         if self._options.token is None and not _names_this_machine(headers.get("host", "")):
             return _wrong_host(headers.get("host", ""))
         origin = headers.get("origin")
         if origin is not None and not self._is_allowed(origin, headers.get("host", "")):
-            return _wrong_origin(origin)
-        if self._options.token is not None and path.startswith(_PROTECTED):
+            return _wrong_origin(repr(origin[:80]))
+        if origin is None and self._is_foreign(scope["method"], headers):
+            return _wrong_origin(f"Sec-Fetch-Site: {headers['sec-fetch-site'][:20]!r}")
+        if self._options.token is not None and scope["path"].startswith(_PROTECTED):
             return self._token_refusal(headers)
         return None
 
     def _is_allowed(self, origin: str, host: str) -> bool:
         """Our own page, or a listed origin; the scheme is not compared, as a proxy may add HTTPS."""
         return origin in self._options.allow_origins or (_host_of(origin) == host.lower() != "")
+
+    def _is_foreign(self, method: str, headers: Headers) -> bool:
+        """Whether a browser says that another site's page asks, as for a picture, which names no origin.
+
+        Following a link to the page is no such thing; pages that were allowed may show pictures.
+        """
+        if headers.get("sec-fetch-site", "none") in {"same-origin", "none"}:
+            return False
+        followed = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        return method not in {"GET", "HEAD"} or not (followed or self._options.allow_origins)
 
     def _token_refusal(self, headers: Headers) -> ServiceError | None:
         """Compare in constant time: how long it takes must not reveal how much of the token was right."""
@@ -91,10 +103,10 @@ def _wrong_host(host: str) -> ServiceError:
     )
 
 
-def _wrong_origin(origin: str) -> ServiceError:
+def _wrong_origin(seen: str) -> ServiceError:
     return ServiceError(
         "service.origin",
         "pages of other origins may not ask",
-        seen=repr(origin[:80]),
+        seen=seen,
         do="open the service's own page, or start it with --allow-origin",
     )

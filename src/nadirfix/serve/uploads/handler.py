@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from nadirfix.errors import NadirfixError, ServiceError
 from nadirfix.formats import error_record
-from nadirfix.serve.errors import LOG, client_error, internal_error, one_line
-from nadirfix.serve.options import FORM_SPARE_BYTES, RETRY_S
+from nadirfix.serve.errors import LOG, client_error, fault, one_line
+from nadirfix.serve.options import FORM_SPARE_BYTES, HOLD_S, MOST_HELD, RETRY_S
+from nadirfix.serve.queue.patience import Client, Patience
 from nadirfix.serve.queue.work_queue import Busy, Reservation, WorkQueue
 from nadirfix.serve.uploads.batch import Batch, Record, photo_parameters, store_field
 from nadirfix.serve.uploads.body import Body, MemoryBudget, MemoryLease, too_large
@@ -43,21 +44,27 @@ class UploadHandler:
         budget: MemoryBudget,
         metrics: Metrics,
         options: ServeOptions,
+        *,
+        patience: Patience,
     ) -> None:
         self._locator, self._queue, self._budget = locator, queue, budget
-        self._metrics, self._options = metrics, options
+        self._metrics, self._options, self._patience = metrics, options, patience
+        self._held = 0
         self._batches = 0
 
     async def locate_photo(self, request: Request, query: dict[str, str | None]) -> Record:
         """The record of the one photo in this request; ``query`` is for a body that is the photo itself."""
         _check_length(request, self._options)
         body = Body(request.receive, self._options)
-        with self._reserve() as reservation, self._budget.lease() as lease:
+        await self._hold_early(request)
+        with self._reserve(request) as reservation, self._budget.lease() as lease:
             photo, parameters = await self._read_photo(request, query, body, lease)
             with body.watch_disconnect() as disconnected:
-                return await self._locate(
+                record = await self._locate(
                     photo, parameters, disconnected=disconnected, reservation=reservation
                 )
+                self._patience.answered(_client(request))
+                return record
 
     async def locate_batch(self, request: Request) -> AsyncGenerator[Record, None]:
         """The records of all photos in this request, each as soon as it is known."""
@@ -89,7 +96,7 @@ class UploadHandler:
             return error_record(parameters.name, client_error(error, request_id))
         except Exception as error:
             LOG.exception("%s %s", request_id, one_line(f"{type(error).__name__}: {error}"))
-            return error_record(parameters.name, internal_error(request_id))
+            return error_record(parameters.name, fault(error, request_id))
         finally:
             lease.release(len(part.data or b""))
 
@@ -148,15 +155,30 @@ class UploadHandler:
             raise too_large(f"more than {self._options.photo_bytes} bytes", self._options.photo_bytes)
         return photo.data, photo_parameters(photo, fields)
 
+    async def _hold_early(self, request: Request) -> None:
+        """A client that was told to wait and did not is answered late: asking again at once costs it time."""
+        try:
+            self._patience.check(_client(request), idle=self._queue.has_idle_worker)
+        except Busy:
+            self._metrics.photo("refused")
+            if self._held < MOST_HELD:
+                self._held += 1
+                try:
+                    await asyncio.sleep(HOLD_S)
+                finally:
+                    self._held -= 1
+            raise
+
     @contextmanager
-    def _reserve(self) -> Iterator[Reservation]:
+    def _reserve(self, request: Request) -> Iterator[Reservation]:
         """A place in the queue before anything is read: a refused client need not upload its photo."""
         with ExitStack() as stack:
             try:
                 reservation = stack.enter_context(self._queue.reserve())
-            except Busy:
+            except Busy as busy:
+                retry_s = self._patience.refused(_client(request), busy.retry_after_s)
                 self._metrics.photo("refused")
-                raise
+                raise Busy(busy.what, seen=busy.seen, retry_after_s=retry_s) from busy
             yield reservation
 
     @contextmanager
@@ -169,6 +191,11 @@ class UploadHandler:
             yield
         finally:
             self._batches -= 1
+
+
+def _client(request: Request) -> Client | None:
+    """The connection a request came by; None where there is none, as in tests."""
+    return None if request.client is None else (request.client.host, request.client.port)
 
 
 def _check_length(request: Request, options: ServeOptions) -> None:
