@@ -418,7 +418,7 @@ def test_locating_in_a_fresh_core_environment(
 ) -> None:
     """The wheel alone: both bundles of one recipe are the same, so both answers are; the default verifies.
 
-    Last, the README's own example, whose photo's truth it states.
+    Last, the README's own example, whose photo's truth it states: on the command line, and served.
     """
     ground = tiny_world / "old.tif"
     script = ROOT / "tests" / "core_install.sh"
@@ -427,7 +427,8 @@ def test_locating_in_a_fresh_core_environment(
     answered = lines(done)
     print(done.stderr)
     assert [untimed(line) for line in answered[:2]] == [untimed(answers[0])] * 2
-    standard, readme = answered[2:]
+    standard, readme, served = answered[2:]
+    assert untimed(served) == untimed(readme)
     assert all(set(line) == set(answers[0]) for line in (standard, readme))
     truth = read_photo_list(tiny_photos / "manifest.csv")[0]
     place = Point(standard["easting_m"], standard["northing_m"], standard["epsg"])
