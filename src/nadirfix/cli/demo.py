@@ -18,7 +18,6 @@ from nadirfix.cli.tables import print_comparison, print_stages
 from nadirfix.files import Progress, atomic_file
 from nadirfix.options.map import SimulateOptions, WorldOptions
 from nadirfix.options.recipe import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, FitOptions, Recipe, ships
-from nadirfix.photo_list import read_photo_list
 
 __all__ = ["demo"]
 
@@ -142,6 +141,7 @@ def _draw_contact_sheet(world: Path, photos: Path, target: Path, progress: Progr
     from PIL import Image
 
     from nadirfix.geo.geomap import GeoMap
+    from nadirfix.photo_list import read_photo_list
     from nadirfix.world.contact import contact_sheet
 
     progress("drawing the contact sheet", 0, 1)
@@ -165,6 +165,7 @@ def _evaluate(photos: Path, bundle: Path, target: Path, progress: Progress) -> N
     from nadirfix.bundle import Bundle
     from nadirfix.evaluation.study.evaluation import run_evaluation
     from nadirfix.evaluation.study.run import Locator
+    from nadirfix.photo_list import read_photo_list
 
     rows = read_photo_list(photos / "manifest.csv")
     locator = Locator(bundle=Bundle.load(bundle))
