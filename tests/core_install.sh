@@ -3,7 +3,7 @@
 # built again from the source distribution and compared, and installed from a folder without an index. Then, with
 # the installation read-only and, where this runs as root, as an ordinary user without a home: one photo is located
 # with a bundle that was built elsewhere; a bundle is built from a map there and the photo located with that; and
-# the README's first block of nadirfix commands is run.
+# the README's first block of nadirfix commands is run, its photo evaluated, and served.
 # usage: tests/core_install.sh BUNDLE PHOTO MAP README [PYTHON]     answers go to standard output
 set -euo pipefail
 bundle=$(realpath "$1")
@@ -66,7 +66,38 @@ printf '[fit]\nviews = 200\n[quantise]\nviews = 16\n' >few.toml
 nadirfix build map.* --out standard.nadir --recipe few.toml --quiet >&2
 nadirfix locate photo.* --bundle standard.nadir --quiet
 mkdir readme && cd readme && bash -euo pipefail ../readme.sh | tail -n 1
+nadirfix evaluate photos/manifest.csv --bundle my-map.nadir --out evaluated --quiet >&2
+test -s evaluated/report.html
+python ../service.py
 COMMANDS
+cat >"$scratch/work/service.py" <<'PYTHON'
+"""The service in this environment: its page, where the wheel has one, and its line for the photo."""
+import socket, subprocess, time, urllib.request
+from importlib.resources import files
+
+with socket.socket() as probe:
+    probe.bind(("127.0.0.1", 0))
+    port = probe.getsockname()[1]
+url = f"http://127.0.0.1:{port}"
+command = ["nadirfix", "serve", "--bundle", "my-map.nadir", "--port", str(port), "--no-measure", "--quiet"]
+service = subprocess.Popen(command)
+try:
+    while True:
+        assert service.poll() is None, "the service has ended"
+        try:
+            urllib.request.urlopen(f"{url}/readyz").close()
+            break
+        except OSError:
+            time.sleep(0.2)
+    if files("nadirfix").joinpath("serve/page/index.html").is_file():
+        assert b"<html" in urllib.request.urlopen(url).read(), "the page"
+    photo = open("my-photo.jpg", "rb").read()
+    request = urllib.request.Request(f"{url}/v1/locate?name=my-photo.jpg", photo, {"Content-Type": "image/jpeg"})
+    print(urllib.request.urlopen(request).read().decode().strip())
+finally:
+    service.terminate()
+assert service.wait(60) == 0, "ended by SIGTERM"
+PYTHON
 user=()
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   chown -R 65534:65534 "$scratch/work"

@@ -21,9 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.lib.record import record
-from nadirfix.bundle import Bundle
-from nadirfix.bundle import layout as parts
-from nadirfix.runtime.backend import CACHE_VARIABLE, Backend, remember
+from nadirfix.runtime.backend import CACHE_VARIABLE
 from nadirfix.runtime.openvino import openvino_is_here
 from nadirfix.types import Point
 
@@ -31,10 +29,23 @@ from nadirfix.types import Point
 BOUND_M = 0.1
 Lines = list[dict[str, Any]]
 
-MEASURE = (
-    "import sys; from nadirfix.bundle import Bundle; from nadirfix.offline.tune import tune_backends as t;"
-)
-MEASURE += "print(t(Bundle.load(sys.argv[1])))"
+#: Measured as ``locate`` and ``serve`` measure before many photos.
+MEASURE = """
+import sys
+from nadirfix.bundle import Bundle
+from nadirfix.offline.tune import tune_backends
+print(tune_backends(Bundle.load(sys.argv[1])))
+"""
+#: A library kept as the fastest, whatever it is.
+NAME = """
+import sys
+from nadirfix.bundle import Bundle
+from nadirfix.offline.tune import measured_parts
+from nadirfix.runtime.backend import Backend, remember
+bundle = Bundle.load(sys.argv[1])
+for files in map(bundle.network_files, measured_parts(bundle)):
+    remember(files, Backend(sys.argv[2], files.precision), {})
+"""
 
 
 def main() -> None:
@@ -62,51 +73,36 @@ def all_runs(bundle: Path, photos: Path, scratch: Path) -> dict[str, Lines]:
     """The lines of each run, by what was different in it."""
     every = sorted(os.sched_getaffinity(0))
     runs = {"empty cache": located(bundle, photos, scratch / "empty", every)}
-    environment = {**os.environ, CACHE_VARIABLE: str(scratch / "full")}
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(bundle)],
-        env=environment,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    print(f"measured: {done.stdout.strip()}", flush=True)
+    measured = output_of(["-c", MEASURE, bundle], scratch / "full", every)
+    print(f"measured: {measured.strip()}", flush=True)
     runs["measured cache"] = located(bundle, photos, scratch / "full", every)
     runs["one core"] = located(bundle, photos, scratch / "one", every[:1])
-    runs["two cores, ONNX Runtime"] = by_name(bundle, photos, scratch / "onnx", every[:2], "onnxruntime")
-    if openvino_is_here():
-        runs["two cores, OpenVINO"] = by_name(bundle, photos, scratch / "openvino", every[:2], "openvino")
+    for name, library in {"ONNX Runtime": "onnxruntime", "OpenVINO": "openvino"}.items():
+        if library == "onnxruntime" or openvino_is_here():
+            output_of(["-c", NAME, bundle, library], scratch / library, every[:2])
+            runs[f"two cores, {name}"] = located(bundle, photos, scratch / library, every[:2])
     return runs
-
-
-def by_name(bundle: Path, photos: Path, cache: Path, cores: Sequence[int], library: Any) -> Lines:
-    """Located with this library, as if it had been measured to be the fastest."""
-    os.environ[CACHE_VARIABLE] = str(cache)
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cores)  # what is remembered is for so many cores
-    opened = Bundle.load(bundle)
-    matcher = {parts.MATCHER} & set(opened.manifest["parts"])
-    for part in (parts.ALTITUDE, parts.PLACE, *matcher):
-        files = opened.network_files(part)
-        remember(files, Backend(library, files.precision), {})
-    os.sched_setaffinity(0, before)
-    return located(bundle, photos, cache, cores)
 
 
 def located(bundle: Path, photos: Path, cache: Path, cores: Sequence[int]) -> Lines:
     """The lines of ``nadirfix locate`` on these cores, with this cache."""
-    command = [sys.executable, "-m", "nadirfix", "locate", str(photos), "--bundle", str(bundle), "--quiet"]
+    text = output_of(["-m", "nadirfix", "locate", photos, "--bundle", bundle, "--quiet"], cache, cores)
+    lines = [json.loads(line) for line in text.splitlines()]
+    print(f"{cache.name}: {sum(line['status'] == 'fix' for line in lines)} of {len(lines)} fixes", flush=True)
+    return lines
+
+
+def output_of(arguments: Sequence[str | Path], cache: Path, cores: Sequence[int]) -> str:
+    """What a Python process of its own prints, on these cores, with what this cache remembers."""
     done = subprocess.run(
-        command,
+        [sys.executable, *map(str, arguments)],
         env={**os.environ, CACHE_VARIABLE: str(cache)},
         check=True,
         capture_output=True,
         text=True,
         preexec_fn=lambda: os.sched_setaffinity(0, cores),
     )
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    print(f"{cache.name}: {sum(line['status'] == 'fix' for line in lines)} of {len(lines)} fixes", flush=True)
-    return lines
+    return done.stdout
 
 
 def difference(lines: Lines, reference: Lines) -> dict[str, Any]:

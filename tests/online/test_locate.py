@@ -98,7 +98,7 @@ def csv_places(text: str) -> list[tuple]:
 
 
 def geojson_places(text: str) -> list[tuple]:
-    features = [f for f in json.loads(text)["features"] if f["properties"]["role"] == "fix"]
+    features = [f for f in json.loads(text)["features"] if f["properties"]["role"] == "unverified"]
     found = [(f["properties"], f["geometry"]["coordinates"]) for f in features]
     return [(p["photo"], lon, lat, p["altitude_m"]) for p, (lon, lat) in found]
 
@@ -110,7 +110,9 @@ def kml_places(text: str) -> list[tuple]:
         assert mark is not None
         lon, lat = (float(v) for v in str(mark.findtext("k:Point/k:coordinates", None, KML)).split(","))
         data = {d.get("name"): d.findtext("k:value", None, KML) for d in mark.iter(f"{{{KML['k']}}}Data")}
-        places.append((mark.findtext("k:name", None, KML), lon, lat, float(str(data["altitude_m"]))))
+        name, unverified, _ = str(mark.findtext("k:name", None, KML)).rpartition(" (unverified)")
+        assert unverified, "the bundle has no matcher, and the map shows it"
+        places.append((name, lon, lat, float(str(data["altitude_m"]))))
     return places
 
 
@@ -158,7 +160,7 @@ def test_one_bad_photo_never_stops_the_rest(tiny_bundle: Path, photos: list[Path
     answered = lines(done)
     assert done.returncode == 2
     assert [line["photo"] for line in answered] == [str(photo) for photo in photo_paths]
-    assert [line["status"] for line in answered] == ["fix", "error", "error", "error", "fix"]
+    assert [line["status"] for line in answered] == ["unverified", "error", "error", "error", "unverified"]
     codes = [line["error"]["code"] for line in answered[1:4]]
     assert codes == ["photo.unreadable", "photo.missing", "photo.missing"]
     assert all(set(line["error"]) == {"code", "message", "hint"} for line in answered[1:4])
@@ -257,7 +259,7 @@ def test_output_is_not_replaced_unasked(tiny_bundle: Path, photos: list[Path], t
     assert out.read_text() == "precious"
     out.write_text('{"photo": "a.jpg", "status": "fix"}\n')
     assert nadirfix(*command, "--overwrite").returncode == 0
-    assert json.loads(out.read_text())["status"] == "fix"
+    assert json.loads(out.read_text())["status"] == "unverified"
     assert list(tmp_path.iterdir()) == [out]
 
 
@@ -275,7 +277,7 @@ def test_answers_reach_standard_output_while_a_bar_is_drawn(tiny_bundle: Path, p
         stdout, _ = running.communicate(timeout=120)
     os.close(terminal)
     os.close(watcher)
-    assert [json.loads(line)["status"] for line in stdout.splitlines()] == ["fix", "fix"]
+    assert [json.loads(line)["status"] for line in stdout.splitlines()] == ["unverified", "unverified"]
 
 
 def test_answers_come_one_by_one(tiny_bundle: Path, photos: list[Path]) -> None:
@@ -311,7 +313,7 @@ def test_a_fault_of_our_own_stays_with_its_photo(tiny_bundle: Path, photos: list
     answers = (_answer(photo, place) for photo in photo_paths)
     assert _write_all(answers, 4, Format.JSONL, written.append, silent, quiet=True) == 1
     answered = [json.loads(line) for line in written]
-    assert [line["status"] for line in answered] == ["fix", "error", "error", "fix"]
+    assert [line["status"] for line in answered] == ["unverified", "error", "error", "unverified"]
     assert [line["error"]["code"] for line in answered[1:3]] == ["internal.error", "photo.missing"]
 
 
@@ -373,7 +375,7 @@ def run_in_python(before: str, *arguments: object) -> subprocess.CompletedProces
 
 def test_locating_never_loads_torch(tiny_bundle: Path, photos: list[Path]) -> None:
     done = run_in_python("", "locate", photos[0], "--bundle", tiny_bundle, "--quiet")
-    assert lines(done)[0]["status"] == "fix"
+    assert lines(done)[0]["status"] == "unverified"
     loaded = set(done.stderr.rpartition("LOADED ")[2].split())
     slow = {"scipy", "sklearn", "pydantic", "pandas", "matplotlib", "pyarrow", "faiss", "fastapi"}
     assert not {"torch", "transformers", "safetensors", "onnx", "onnxscript", "rasterio", *slow} & loaded
@@ -420,7 +422,7 @@ def test_locating_in_a_fresh_core_environment(
 ) -> None:
     """The wheel alone: both bundles of one recipe are the same, so both answers are; the default verifies.
 
-    Last, the README's own example, whose photo's truth it states.
+    Last, the README's own example, whose photo's truth it states: on the command line, and served.
     """
     ground = tiny_world / "old.tif"
     script = ROOT / "tests" / "core_install.sh"
@@ -429,7 +431,8 @@ def test_locating_in_a_fresh_core_environment(
     answered = lines(done)
     print(done.stderr)
     assert [untimed(line) for line in answered[:2]] == [untimed(answers[0])] * 2
-    standard, readme = answered[2:]
+    standard, readme, served = answered[2:]
+    assert untimed(served) == untimed(readme)
     assert all(set(line) == set(answers[0]) for line in (standard, readme))
     truth = read_photo_list(tiny_photos / "manifest.csv")[0]
     place = Point(standard["easting_m"], standard["northing_m"], standard["epsg"])
@@ -449,7 +452,7 @@ def test_the_whole_frame_may_vote(
     options = LocateOptions(whole_frame=True)
     known = {"altitude_m": altitude_m, "altitude_sigma_m": sigma_m}
     fix = locate(photos[0], bundle=bundle, options=options, **known)
-    assert fix.status == "fix" and "votes" in fix.timings_ms
+    assert fix.status == "unverified" and "votes" in fix.timings_ms
     assert fix.altitude_m is not None and fix.gsd_m == pytest.approx(fix.altitude_m / 600.0)
     west, south, east, north = bundle.texture.bounds
     assert west < fix.position.east_m < east and south < fix.position.north_m < north

@@ -100,7 +100,7 @@ def test_every_stage_is_timed_and_nothing_is_left_out() -> None:
     assert list(fix.timings_ms) == STAGES
     assert all(spent_ms >= 0 for spent_ms in fix.timings_ms.values())
     assert fix.timings_ms["total"] >= sum(fix.timings_ms[stage] for stage in STAGES[:-1])
-    assert fix.status == "fix"
+    assert fix.status == "unverified"
 
 
 def test_only_the_likeliest_cells_are_searched() -> None:
@@ -147,7 +147,7 @@ def test_an_empty_cell_is_no_fix_with_a_reason_and_not_an_error() -> None:
 
 
 def test_an_empty_cell_among_others_does_no_harm() -> None:
-    assert locate(photo(), bundle=Fake(class_of=1), options=LocateOptions(cells=2)).status == "fix"
+    assert locate(photo(), bundle=Fake(class_of=1), options=LocateOptions(cells=2)).status == "unverified"
 
 
 def test_heading_is_the_best_reference_s() -> None:
@@ -290,7 +290,7 @@ def test_camera_of_another_shape_is_refused() -> None:
 
 def test_a_photo_smaller_than_the_networks_is_enlarged_and_said() -> None:
     fix = locate(photo(100, 75), bundle=Fake())
-    assert fix.status == "fix"
+    assert fix.status == "unverified"
     assert any("enlarged" in warning for warning in fix.warnings)
     assert not any("enlarged" in warning for warning in locate(photo(), bundle=Fake()).warnings)
 
@@ -334,4 +334,4 @@ def test_options_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_png_is_as_good_as_jpeg() -> None:
-    assert locate(encoded(Image.fromarray(corners(512, 384)), "PNG"), bundle=Fake()).status == "fix"
+    assert locate(encoded(Image.fromarray(corners(512, 384)), "PNG"), bundle=Fake()).status == "unverified"

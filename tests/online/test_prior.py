@@ -241,5 +241,5 @@ def test_a_photo_without_a_position_says_so(sift: Detector) -> None:
 def test_an_answer_that_is_not_verified_says_what_was_searched(sift: Detector) -> None:
     options = LocateOptions(cells=0, verify=False)
     fix = fix_with(sift, Prior(near=near().center, altitude_m=140.0), near(), away(), options=options)
-    assert fix.status == "fix" and fix.verified is None
+    assert fix.status == "unverified" and fix.verified is None
     assert [w for w in fix.warnings if "not verified, and only references that agree" in w]

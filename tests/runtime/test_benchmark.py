@@ -383,4 +383,4 @@ def test_a_matcher_that_is_a_network_is_measured_whatever_its_name() -> None:
         (parts.MATCHER,): {parts.ALTITUDE, parts.PLACE, parts.MATCHER},
     }.items():
         bundle = SimpleNamespace(manifest={"parts": dict.fromkeys(listed)}, matcher_name="another")
-        assert set(tune._parts(bundle)) == measured_parts
+        assert set(tune.measured_parts(bundle)) == measured_parts

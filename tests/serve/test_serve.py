@@ -177,7 +177,7 @@ def the_client_in_the_examples_works(service: ServiceProcess, photos: list[Path]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(line["photo"], line["status"]) for line in lines] == [(p.name, "fix") for p in photos]
+    assert [(line["photo"], line["status"]) for line in lines] == [(p.name, "unverified") for p in photos]
 
 
 def test_networks_run_on_the_fastest_backend_known_and_on_one_thread_where_each_core_has_a_photo(

@@ -111,7 +111,7 @@ def test_without_verification_or_matcher_the_answer_is_the_published_one(sift: D
     cases = [(bundle_of(sift, near()), plain), (bundle_of(None, near()), EVERYWHERE)]
     for bundle, options in cases:
         fix = locate(photo(), bundle=bundle, camera=CAMERA, altitude_m=140.0, options=options)
-        assert (fix.status, fix.verified, fix.radius95_m) == ("fix", None, None)
+        assert (fix.status, fix.verified, fix.radius95_m) == ("unverified", None, None)
         assert fix.position is not None
         assert fix.position.distance_m(near().center) < 1e-6
         assert not {"votes", *MATCH_STAGES} & set(fix.timings_ms)
@@ -128,7 +128,7 @@ def test_what_the_map_does_not_confirm_is_refused(detector: Detector) -> None:
 def test_a_photo_of_unknown_scale_is_not_verified(sift: Detector) -> None:
     options = LocateOptions(cells=0, crop=False)
     fix = locate(photo(), bundle=bundle_of(sift, near()), camera=CAMERA, options=options)
-    assert (fix.status, fix.verified) == ("fix", None)
+    assert (fix.status, fix.verified) == ("unverified", None)
 
 
 def at_the_edge(bundle: Any, *, altitude_class: int = 0) -> Any:

@@ -19,7 +19,6 @@ from nadirfix.files import Progress, check_folder
 from nadirfix.options.map import SimulateOptions, WorldOptions
 from nadirfix.options.recipe import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, FitOptions, Recipe, ships
 from nadirfix.owned import Recognise, marked
-from nadirfix.photo_list import read_photo_list
 
 __all__ = ["demo"]
 
@@ -180,6 +179,7 @@ def _take_photos(world: Path, target: Path, setup: _Setup, progress: Progress) -
 
 def _draw_contact_sheet(world: Path, photos: Path, target: Path, progress: Progress) -> None:
     from nadirfix.geo.geomap import GeoMap
+    from nadirfix.photo_list import read_photo_list
     from nadirfix.report.png import write_png
     from nadirfix.world.contact import contact_sheet
 
@@ -204,6 +204,7 @@ def _evaluate(photos: Path, bundle: Path, target: Path, progress: Progress) -> N
     from nadirfix.bundle import Bundle
     from nadirfix.evaluation.study.evaluation import run_evaluation
     from nadirfix.evaluation.study.run import Locator
+    from nadirfix.photo_list import read_photo_list
 
     rows = read_photo_list(photos / "manifest.csv")
     locator = Locator(bundle=Bundle.load(bundle))

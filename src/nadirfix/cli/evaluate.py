@@ -14,7 +14,6 @@ from nadirfix.cli.common import Overwrite, Quiet, print_note, print_result
 from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.tables import print_ablation, print_comparison
 from nadirfix.errors import InputError
-from nadirfix.evaluation.datasets import read_queries
 
 __all__ = ["SourceFormat", "evaluate"]
 
@@ -55,6 +54,8 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Locate every photo of a test set and measure: metrics.json, queries.csv, report.html."""
+    from nadirfix.evaluation.datasets import read_queries
+
     rows = read_queries(source, kind=kind.value, epsg=epsg)
     with progress_bar(quiet) as progress:
         given_camera = Camera.parse(camera) if camera else None

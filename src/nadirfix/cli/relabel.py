@@ -13,7 +13,6 @@ from nadirfix.cli.common import Overwrite, Quiet, print_note, print_result
 from nadirfix.cli.evaluate import SourceFormat
 from nadirfix.cli.progress import progress_bar
 from nadirfix.errors import InputError
-from nadirfix.evaluation.datasets import read_queries
 from nadirfix.options.verify import LabelOptions
 
 __all__ = ["relabel"]
@@ -43,6 +42,8 @@ def relabel(
     quiet: Quiet = False,
 ) -> None:
     """Measure how far labels are off, region by region, and write corrected ones with a deviation."""
+    from nadirfix.evaluation.datasets import read_queries
+
     options = LabelOptions(reach_m=reach, region_m=region)
     rows = read_queries(source, kind=kind.value, epsg=epsg)
     photo_camera = Camera.parse(camera) if camera else None

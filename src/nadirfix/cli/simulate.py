@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,8 +13,9 @@ from nadirfix.cli.common import AllowRemote, Overwrite, Quiet, print_note, print
 from nadirfix.cli.progress import progress_bar
 from nadirfix.errors import InputError
 from nadirfix.options.map import MapOptions, SimulateOptions
-from nadirfix.photo_list import read_views
-from nadirfix.types import View
+
+if TYPE_CHECKING:
+    from nadirfix.types import View
 
 __all__ = ["simulate"]
 
@@ -74,6 +75,9 @@ def _run(maps: list[Path], out: Path, quiet: bool, opening: MapOptions, **settin
 
 
 def _given_views(path: Path | None, *, count: int | None, altitude: str | None) -> list[View] | None:
+    """Views as a list has them; numpy is imported here, not with the command line."""
+    from nadirfix.photo_list import read_views
+
     if path is None:
         return None
     clash = [name for name, value in (("--count", count), ("--altitude", altitude)) if value is not None]

@@ -20,7 +20,7 @@ from nadirfix.runtime.benchmark import fastest_backend
 from nadirfix.runtime.network import Floats
 from nadirfix.types import Point, View
 
-__all__ = ["is_tuned", "tune_backends"]
+__all__ = ["is_tuned", "measured_parts", "tune_backends"]
 
 _VIEWS = QuantiseOptions(views=12)
 #: The altitude of the matcher's examples: the middle of what photos are taken from.
@@ -30,12 +30,12 @@ _STAGE = "measuring which library is fastest here"
 
 def is_tuned(bundle: Bundle) -> bool:
     """Whether this machine has measured this bundle's networks before."""
-    return all(remembered_backend(bundle.network_files(part)) for part in _parts(bundle))
+    return all(remembered_backend(bundle.network_files(part)) for part in measured_parts(bundle))
 
 
 def tune_backends(bundle: Bundle, progress: Progress = quiet) -> dict[str, str]:
     """Measure every backend for the bundle's networks; keep and return the fastest that agrees."""
-    fastest, networks = {}, _parts(bundle)
+    fastest, networks = {}, measured_parts(bundle)
     for done, part in enumerate(networks):
         progress(_STAGE, done, len(networks))
         backend = fastest_backend(bundle.network_files(part), _EXAMPLES[part](bundle))
@@ -44,7 +44,7 @@ def tune_backends(bundle: Bundle, progress: Progress = quiet) -> dict[str, str]:
     return fastest
 
 
-def _parts(bundle: Bundle) -> tuple[str, ...]:
+def measured_parts(bundle: Bundle) -> tuple[str, ...]:
     """The networks the bundle carries; not every matcher is one."""
     matcher = (parts.MATCHER,) if parts.MATCHER in bundle.manifest["parts"] else ()
     return parts.ALTITUDE, parts.PLACE, *matcher
