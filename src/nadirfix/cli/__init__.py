@@ -30,6 +30,7 @@ _COMMANDS = (
     "build",
     "locate",
     "evaluate",
+    "compare",
     "relabel",
     "camera",
     "info",
