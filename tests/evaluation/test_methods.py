@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -221,6 +222,17 @@ def test_an_entry_point_may_not_take_our_name(package):
     (package / "entry_points.txt").write_text("[nadirfix.methods]\nstandard = own_method:SmallPicture\n")
     with pytest.raises(InputError, match="taken"):
         known_methods()
+
+
+@pytest.mark.parametrize(
+    ("code", "seen"), [("raise OSError('no licence')", "no licence"), ("SmallPicture = dict", "gives a dict")]
+)
+def test_a_package_that_gives_no_describer_is_refused(package, tmp_path, code, seen):
+    (package.parent / "strange_method.py").write_text(code)
+    (package / "entry_points.txt").write_text(ENTRY_POINTS.replace("own_method", "strange_method"))
+    sys.modules.pop("strange_method", None)
+    with pytest.raises(InputError, match=seen):
+        known_methods()["small-picture"].make(None, None, tmp_path)
 
 
 @pytest.mark.parametrize("found", [np.zeros((3, 4)), np.full((2, 4), np.nan), np.zeros(2)])

@@ -14,6 +14,7 @@ from torch.nn import functional
 from transformers import Dinov2Config, Dinov2Model
 
 from nadirfix.errors import WeightsError
+from nadirfix.evaluation.methods.registry import known_methods
 from nadirfix.train.models.netvlad import NetVLAD, found_words, hard_vlad
 from nadirfix.train.models.salad import Salad, transport_plan
 from nadirfix.train.models.vit import VisionTransformer
@@ -177,6 +178,16 @@ def test_wrappers_and_safetensors_are_the_same_weights(small_vlad, tmp_path):
         for name in ("a.pth.tar", "b.safetensors")
     )
     assert np.array_equal(one, two)
+
+
+def test_a_row_of_the_table_is_made_with_its_checkpoint(small_vlad, tmp_path):
+    save_file(small_vlad, tmp_path / "netvlad.safetensors")
+    method = known_methods()["netvlad"].make(None, tmp_path / "netvlad.safetensors", tmp_path)
+    np.save(tmp_path / "descriptors.npy", np.zeros((10, 32768), np.float16))
+    files = (tmp_path / name for name in ("netvlad.safetensors", "descriptors.npy"))
+    assert method.size_mb == pytest.approx(sum(file.stat().st_size for file in files) / 1e6)
+    described = method._described(pictures((320, 240), 1))
+    assert described.shape == (1, 32768) and np.linalg.norm(described) == pytest.approx(1.0, abs=1e-4)
 
 
 def refused(weights, tmp_path, name="netvlad") -> str:

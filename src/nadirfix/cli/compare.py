@@ -32,47 +32,55 @@ class KnownFrom(StrEnum):
     none = "none"
 
 
+_Source = Annotated[Path, typer.Argument(metavar="MANIFEST|DIR", help="Photos with their truth.")]
+_Maps = Annotated[
+    list[Path], typer.Option("--map", metavar="MAP", help="The map; may be repeated for several files.")
+]
+_Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for bundle, answers, table and report.")]
+_Methods = Annotated[
+    str, typer.Option(metavar="A,B,C", help="Which; compared with the first. Else all that can run.")
+]
+_Weights = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=PATH", help="The checkpoint of a published method; may be repeated."),
+]
+_Altitude = Annotated[KnownFrom, typer.Option(help="How the scale of photos is known.")]
+_Recipe = Annotated[str, typer.Option(metavar="NAME|FILE", help="How references and our own rows are made.")]
+_Camera = Annotated[
+    str | None, typer.Option(metavar="WxH@F|FILE", help="The photos' camera; else their own tags.")
+]
+_Kind = Annotated[SourceFormat, typer.Option("--format", help="How the photos say where they were taken.")]
+_Epsg = Annotated[int | None, typer.Option(help="Coordinate system of names without a zone.")]
+_Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with a comparison that was stopped, or add methods to it.")
+]
+
+
 def compare(
-    source: Annotated[Path, typer.Argument(metavar="MANIFEST|DIR", help="Photos with their truth.")],
-    maps: Annotated[
-        list[Path], typer.Option("--map", metavar="MAP", help="The map; may be repeated for several files.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for bundle, answers, table and report.")],
+    source: _Source,
+    maps: _Maps,
+    out: _Out,
     *,
-    methods: Annotated[
-        str,
-        typer.Option(metavar="A,B,C", help="Methods, the first one is compared with; else all that can run."),
-    ] = "",
-    weights: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=PATH", help="The checkpoint of a published method; may be repeated."),
-    ] = None,
-    altitude: Annotated[
-        KnownFrom, typer.Option(help="How the scale of photos is known.")
-    ] = KnownFrom.estimated,
-    recipe: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="How references and our own rows are made.")
-    ] = "standard",
-    camera: Annotated[
-        str | None, typer.Option(metavar="WxH@F|FILE", help="The photos' camera; else their own tags.")
-    ] = None,
-    kind: Annotated[
-        SourceFormat, typer.Option("--format", help="How the photos say where they were taken.")
-    ] = SourceFormat.auto,
-    epsg: Annotated[int | None, typer.Option(help="Coordinate system of names without a zone.")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a comparison that was stopped, or add methods to it.")
-    ] = False,
+    methods: _Methods = "",
+    weights: _Weights = None,
+    altitude: _Altitude = KnownFrom.estimated,
+    recipe: _Recipe = "standard",
+    camera: _Camera = None,
+    kind: _Kind = SourceFormat.auto,
+    epsg: _Epsg = None,
+    resume: _Resume = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Locate the same photos with several methods, and say which is better and how sure that is."""
     rows = read_queries(source, kind=kind.value, epsg=epsg)
-    names = [name.strip() for name in methods.split(",") if name.strip()]
     settings = {
-        "maps": maps, "methods": names, "altitude": altitude.value, "recipe": load_recipe(recipe),
+        "maps": maps,
+        "methods": [name.strip() for name in methods.split(",") if name.strip()],
+        "altitude": altitude.value,
+        "recipe": load_recipe(recipe),
         "camera": Camera.parse(camera) if camera else None,
-    }  # fmt: skip
+    }
     folder = source if source.is_dir() else source.parent
     run = {"folder": folder, "resume": resume, "overwrite": overwrite}
     with progress_bar(quiet, heartbeat_s=_HEARTBEAT_S) as progress:

@@ -103,7 +103,7 @@ def _answer(name: str, record: QueryRecord, show: _Renderer) -> tuple[str, str, 
     fix = record.fix
     if fix is None or fix.position is None:
         words = "could not be located" if fix is None else "no answer"
-        return "found", "", f'{title}<span class="soft">{words}</span>'
+        return "found", '<div class="blank"></div>', f'{title}<span class="soft">{words}</span>'
     kind = "good" if off_m < NEAR_M else "bad"
     image = _image(show(fix.position, fix.heading_deg), f"the map at the answer of {name}")
     off = f"{metres(off_m)} off" if math.isfinite(off_m) else "no answer"

@@ -44,19 +44,25 @@ def whole_page(title: str, body: str, *, made: str = "") -> str:
 
 
 def table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", main: int | None = None
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    caption: str = "",
+    main: int | None = None,
+    words: bool = False,
 ) -> str:
-    """A table of texts; the row that matters most is set apart."""
-    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body = "".join(_row(row, main=i == main) for i, row in enumerate(rows))
+    """A table of numbers, or of words; the row that matters most is set apart."""
+    kind = ' class="words"' if words else ""
+    top = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name in head)
+    body = "".join(_row(row, kind, main=i == main) for i, row in enumerate(rows))
     text = f"<caption>{escape(caption)}</caption>" if caption else ""
     return (
         f'<div class="scroll"><table>{text}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
     )
 
 
-def _row(cells: Sequence[str], *, main: bool) -> str:
-    inside = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+def _row(cells: Sequence[str], kind: str, *, main: bool) -> str:
+    inside = "".join(f"<td{kind}>{escape(cell)}</td>" for cell in cells)
     return f'<tr class="main">{inside}</tr>' if main else f"<tr>{inside}</tr>"
 
 

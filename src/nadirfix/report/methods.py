@@ -15,7 +15,7 @@ from nadirfix.image.crop import Canonical
 from nadirfix.report.disagreements import disagreement_panels
 from nadirfix.report.glossary import CAUTION
 from nadirfix.report.html import UNKNOWN, definitions, metres, millis, percent, table, whole_page
-from nadirfix.report.method_plots import error_curves, share_bars, time_and_share
+from nadirfix.report.method_plots import error_curves, share_bars, shares_by_altitude, time_and_share
 
 __all__ = ["HEAD", "MethodsContent", "method_cells", "methods_html", "write_methods_report"]
 
@@ -73,7 +73,7 @@ def method_cells(row: Row, *, altitude: str) -> list[str]:
     shares = [row["recall"]["r1"], row["recall"]["r5"], *(row["s_loc"][limit] for limit in _LIMITS)]
     return [
         row["name"],
-        *[percent(share) for share in shares],
+        *[f"{share:.1f}" for share in shares],
         metres(row["median_m"]),
         off_m,
         millis(row["ms"]["median"]),
@@ -116,8 +116,8 @@ def _table(content: MethodsContent) -> str:
     altitude = content.table["altitude"]
     cells = [method_cells(row, altitude=altitude) for row in _measured(content)]
     caption = (
-        "Shares of all photos; a photo without an answer is a miss. Medians over all photos. MB: what is "
-        "searched, with its network, beside the map."
+        "Shares in percent of all photos; a photo without an answer is a miss. Medians over all photos. MB: "
+        "what is searched, with its network, beside the map."
     )
     sure = [_interval_cells(row) for row in _measured(content)]
     head = ["95 % interval", *HEAD[1:9]]
@@ -136,8 +136,11 @@ _BOOTSTRAP = (
 def _interval_cells(row: Row) -> list[str]:
     sure = row["intervals"]
     shares = [sure["r1"], sure["r5"], *(sure[f"s_loc_{limit}"] for limit in _LIMITS)]
-    low_m, high_m = (UNKNOWN if end is None else metres(end) for end in sure["median_m"])
-    return [row["name"], *[f"{low:.0f}–{high:.0f} %" for low, high in shares], f"{low_m} – {high_m}"]
+    low_m, high_m = sure["median_m"]
+    ends = (
+        UNKNOWN if low_m is None else f"{metres(low_m)} – {'no answer' if high_m is None else metres(high_m)}"
+    )
+    return [row["name"], *[f"{low:.0f}–{high:.0f}" for low, high in shares], ends]
 
 
 def _plots(content: MethodsContent) -> str:
@@ -146,6 +149,7 @@ def _plots(content: MethodsContent) -> str:
         ("How far off", error_curves(content.answers), "Higher and further left is better. Dotted: 100 m."),
         ("How sure", share_bars(rows), "Share within 100 m, and its 95 % interval."),
         ("How good, how fast", time_and_share(rows), "Further left is faster, higher is better."),
+        ("By altitude", shares_by_altitude(content.answers), "For every hundred metres of true altitude."),
     ]
     inside = "".join(f"<figure><h3>{n}</h3>{d}<figcaption>{t}</figcaption></figure>" for n, d, t in figures)
     return f'<h2>How good, how sure, how fast</h2><div class="plots">{inside}</div>'
@@ -211,7 +215,7 @@ def _rows(content: MethodsContent) -> str:
     )
     facts = definitions([*content.facts])
     return (
-        f"<h2>What the rows are</h2><p>{text}</p>{table(head, listed + others)}"
+        f"<h2>What the rows are</h2><p>{text}</p>{table(head, listed + others, words=True)}"
         f"<h2>Map and references</h2>{facts}"
     )
 

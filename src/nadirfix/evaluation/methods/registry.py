@@ -101,7 +101,11 @@ def known_methods() -> dict[str, MethodCard]:
 
 def _outside(entry: EntryPoint) -> MethodCard:
     def make(ground: CommonGround, _weights: Path | None, folder: Path) -> Method:
-        describer = entry.load()()
+        try:
+            describer = entry.load()()
+        except Exception as error:  # somebody else's code may raise anything
+            seen = f"{entry.value} cannot be made: {type(error).__name__}: {error}"
+            raise _refused(seen, "repair the package, or leave the method out") from error
         if not isinstance(describer, Describer):
             seen = f"{entry.value} gives a {type(describer).__name__}"
             raise _refused(seen, "give it size_px and describe(images); see examples/own_method.py")
