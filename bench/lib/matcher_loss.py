@@ -18,7 +18,7 @@ TEMPERATURE = 0.06
 _MARGIN_PX = 4
 
 
-class Seen(NamedTuple):
+class MatcherOutput(NamedTuple):
     """What a network makes of a batch of pictures."""
 
     descriptors: Tensor  # units
@@ -35,13 +35,15 @@ class Losses(NamedTuple):
     right_share: Tensor
 
 
-def seen_by(network: MatcherNetwork, pictures: Tensor) -> Seen:
+def output_of(network: MatcherNetwork, pictures: Tensor) -> MatcherOutput:
     output = network(pictures)
     chance = functional.pixel_shuffle(output[:, 64 : 64 + CELL**2], CELL)[:, 0]
-    return Seen(output[:, :64], chance, output[:, -1])
+    return MatcherOutput(output[:, :64], chance, output[:, -1])
 
 
-def losses(pupil: Seen, teacher: Seen, map_from_photo: Tensor, draw: torch.Generator) -> Losses:
+def losses(
+    pupil: MatcherOutput, teacher: MatcherOutput, map_from_photo: Tensor, draw: torch.Generator
+) -> Losses:
     """Photos are the first half of the pictures, the map near each the second."""
     away = 1 - (pupil.descriptors * teacher.descriptors).sum(1)
     reliability = functional.mse_loss(pupil.reliability, teacher.reliability)
@@ -56,9 +58,9 @@ def losses(pupil: Seen, teacher: Seen, map_from_photo: Tensor, draw: torch.Gener
     return Losses(away.mean(), reliability, matches, right)
 
 
-def described(seen: Seen, index: int, draw: torch.Generator) -> tuple[Tensor, Tensor]:
+def described(output: MatcherOutput, index: int, draw: torch.Generator) -> tuple[Tensor, Tensor]:
     """Keypoints of a picture, corners at whole numbers, and their descriptors as the product takes them."""
-    chance = seen.chance[index].detach()
+    chance = output.chance[index].detach()
     peak = (chance >= functional.max_pool2d(chance[None], 5, 1, 2)[0]) & (chance > KEYPOINT_THRESHOLD)
     inside = torch.zeros_like(peak)
     inside[_MARGIN_PX:-_MARGIN_PX, _MARGIN_PX:-_MARGIN_PX] = True
@@ -67,7 +69,7 @@ def described(seen: Seen, index: int, draw: torch.Generator) -> tuple[Tensor, Te
     rows, cols = rows[chosen], cols[chosen]
     height, width = chance.shape
     spots = torch.stack([2.0 * cols / (width - 1) - 1, 2.0 * rows / (height - 1) - 1], dim=1)[None, None]
-    units = seen.descriptors[index][None]
+    units = output.descriptors[index][None]
     taken = functional.grid_sample(units, spots, mode="bicubic", padding_mode="border", align_corners=False)
     places = torch.stack([cols + 0.5, rows + 0.5], dim=1)
     return places, functional.normalize(taken[0, :, 0].T, dim=1)

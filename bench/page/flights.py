@@ -22,12 +22,13 @@ def flights() -> str:
     return f"""## Real flights, and the map as altimeter
 
 Two real flights of 16:9, each photo by itself, by the picture alone, with the sweep over altitudes
-([ADR 45](adr/0045-the-map-as-altimeter.md), [53](adr/0053-references-for-low-photos.md)) and without it in turns;
-time is processor time with it by that without, of the median photo and the slowest tenth. Its settings come from
-other views of the mine; that the spectrum must not rule out altitudes it has no class for was noticed on the
-second flight. Within 25 m counts answers whose truth is known. The first flight's altitudes are above take-off.
-The altitude network has seen the town. R@1: the reference most similar to the photo's middle, cut for that
-altitude, is less than 100 m off, of photos whose position is known.
+([ADR 45](adr/0045-the-map-as-altimeter.md), [53](adr/0053-references-for-low-photos.md)) and without it
+in turns; time is processor time with it by that without, of the median photo and the slowest tenth. Its
+settings come from other views of the mine; that the spectrum must not rule out altitudes it has no
+class for was noticed on the second flight. Within 25 m counts answers whose truth is known. The first
+flight's altitudes are above take-off. The altitude network has seen the town. R@1: the reference most
+similar to the photo's middle, cut for that altitude, is less than 100 m off, of photos whose position
+is known.
 
 {table(ANSWERS, answers)}
 

@@ -19,7 +19,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from bench.accuracy.compare_matchers import NAMES, network_files
+from bench.accuracy.matchers import NAMES, network_files
 from bench.lib.record import record
 from nadirfix.options.verify import FeatureOptions
 from nadirfix.runtime import Network, load_network
@@ -29,7 +29,7 @@ from nadirfix.world.make import make_world
 SIZES = {"photo": (336, 448), "window": (448, 576), "large window": (576, 768)}
 CLOCKS: dict[int, Callable[[], float]] = {1: time.process_time, 2: time.perf_counter}
 WARM_UP = 3
-Way = Callable[[Network, np.ndarray], Callable[[], Any]]
+Runner = Callable[[Network, np.ndarray], Callable[[], Any]]
 
 
 def main() -> None:
@@ -58,8 +58,8 @@ def main() -> None:
         print(f"{key}: {value}")
 
 
-def each(networks: dict[str, Network], picture: np.ndarray, way: Way) -> dict[str, Callable[[], Any]]:
-    return {name: way(network, picture) for name, network in networks.items()}
+def each(networks: dict[str, Network], picture: np.ndarray, runner: Runner) -> dict[str, Callable[[], Any]]:
+    return {name: runner(network, picture) for name, network in networks.items()}
 
 
 def alone(network: Network, picture: np.ndarray) -> Callable[[], Any]:

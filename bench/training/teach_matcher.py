@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from bench.lib.matched_pairs import Pairs
-from bench.lib.matcher_loss import Losses, losses, seen_by
+from bench.lib.matcher_loss import Losses, losses, output_of
 from bench.lib.record import say
 from nadirfix.files import atomic_file
 from nadirfix.train.models.matcher import MatcherNetwork, from_xfeat
@@ -89,9 +89,9 @@ class Run:
         index = self.draw.integers(len(pairs), size=self.given.batch)
         pictures, homographies = batch(pairs, index)
         with torch.no_grad():
-            wanted = seen_by(self.teacher, pictures)
+            wanted = output_of(self.teacher, pictures)
         generator = torch.Generator().manual_seed(int(self.draw.integers(2**31)))
-        parts = losses(seen_by(self.pupil, pictures), wanted, homographies, generator)
+        parts = losses(output_of(self.pupil, pictures), wanted, homographies, generator)
         total = parts.matches + self.given.teacher_weight * (parts.descriptors + parts.reliability)
         self.optimiser.zero_grad()
         total.backward()

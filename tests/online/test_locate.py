@@ -433,8 +433,8 @@ def test_locating_in_a_fresh_core_environment(
     assert place.distance_m(truth.point) < 10
     assert standard["altitude_m"] == pytest.approx(truth.altitude_m, rel=0.05)
     promised = json.loads(re.findall(r"```json\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[0])
-    shown = Point.from_lonlat(promised["lon"], promised["lat"])
-    assert shown.distance_m(Point.from_lonlat(readme["lon"], readme["lat"])) < 0.5, "as the README shows it"
+    printed = Point.from_lonlat(promised["lon"], promised["lat"])
+    assert printed.distance_m(Point.from_lonlat(readme["lon"], readme["lat"])) < 0.5, "as the README shows it"
 
 
 @pytest.mark.parametrize(("altitude_m", "sigma_m"), [(None, None), (140.0, None), (140.0, 20.0)])

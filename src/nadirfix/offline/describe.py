@@ -40,6 +40,7 @@ __all__ = [
     "mean_directions",
     "save_array",
     "whiten_references",
+    "write_cell_index",
 ]
 
 Bytes = NDArray[np.uint8]

@@ -15,7 +15,7 @@ __all__ = ["Axis", "Figure", "linear_axis"]
 
 _WIDTH, _HEIGHT = 500, 350
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 488.0, 36.0, 290.0
-_LETTER_PX = 6.4  # the mean width of a letter of the legend
+_CHARACTER_PX = 6.4  # the mean width of a letter of the legend
 #: About so many marks are on an axis.
 _MARKS = 6
 
@@ -90,7 +90,7 @@ class Figure:
 
     def legend(self, words: str, colour: str, *, dash: str = "") -> None:
         """The next entry above the plot; in the next row where this one is full."""
-        width_px = 30 + _LETTER_PX * len(words)
+        width_px = 30 + _CHARACTER_PX * len(words)
         if self._legend_px + width_px > _WIDTH:
             self._legend_row, self._legend_px = self._legend_row + 1, self._left
         x, y = self._legend_px, 8 + 15 * self._legend_row

@@ -1,6 +1,6 @@
 """Two matchers on the same photos, in turns: what is answered, how well, and what keypoints cost.
 
-    python -m bench.accuracy.compare_matchers --bundle B --manifest M.csv --name mine --network OURS.onnx
+    python -m bench.accuracy.matchers --bundle B --manifest M.csv --name mine --network OURS.onnx
         [--than XFEAT.onnx] [--count N] [--displaced] [--flight]
 
 Without ``--than`` the other one is XFeat as its authors publish it, exported (the verify extra). Each photo
@@ -8,7 +8,7 @@ is located by the whole chain with either matcher in a copy of the bundle, or ``
 from the true view moved by up to 30 m, 15° and 12 %, with another place competing. With ``--flight`` M.csv is
 a flight's truth, as in ``real_flights.py``; photos are located from the picture alone. Which matcher comes
 first alternates. Times are processor time; a ratio is taken photo by photo. A line per photo goes to
-results/accuracy/compare_matchers_NAME.csv.
+results/accuracy/matchers_NAME.csv.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ def main() -> None:
         bundles = {
             name: with_matcher(given.bundle, file, Path(scratch) / name) for name, file in files.items()
         }
-        lines = compared(rows_of(given), [way(bundle, given) for bundle in bundles.values()])
+        lines = compared(rows_of(given), [located_by(bundle, given) for bundle in bundles.values()])
         results = about(given, files, bundles["ours"]) | {name: summary(lines, name) for name in NAMES}
     results["time_ratio"] = time_ratio(lines)
     kind = "displaced_" if given.displaced else ""
-    record_lines(f"compare_matchers_{kind}{given.name}", COLUMNS, lines)
-    print(f"wrote {record(f'compare_matchers_{kind}{given.name}', results)}")
+    record_lines(f"matchers_{kind}{given.name}", COLUMNS, lines)
+    print(f"wrote {record(f'matchers_{kind}{given.name}', results)}")
     for key, value in results.items():
         print(f"{key}: {value}")
 
@@ -125,7 +125,7 @@ def rows_of(given: argparse.Namespace) -> list[Row]:
     return [Row(r.photo, r.point, r.altitude_m or math.nan, r.heading_deg or 0.0) for r in rows]
 
 
-def way(bundle: Bundle, given: argparse.Namespace) -> Locate:
+def located_by(bundle: Bundle, given: argparse.Namespace) -> Locate:
     """How a photo is located with this bundle."""
     if given.displaced:
         return displaced(bundle, given)
