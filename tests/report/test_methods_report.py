@@ -40,6 +40,7 @@ def content(folder, found) -> MethodsContent:
     waiting = {
         "name": "salad",
         "title": "SALAD",
+        "paper": "Izquierdo, Civera",
         "status": "awaiting a checkpoint",
         "checkpoint": "dino_salad.ckpt",
     }
@@ -89,6 +90,11 @@ def test_the_page_says_what_the_table_says(page):
     ):
         assert words in page
     assert "Most right first places (R@1): good, 100.0 %" in page
+
+
+def test_methods_that_are_equally_good_are_all_named(tmp_path):
+    found = {"one": answers(2)["good"], "two": answers(2)["good"]}
+    assert "Most answers within 100 m: one, two, 100.0 %" in methods_html(content(tmp_path, found))
 
 
 def test_given_altitudes_are_no_achievement():

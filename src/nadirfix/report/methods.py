@@ -104,12 +104,15 @@ def _header(content: MethodsContent) -> str:
 
 def _lead(rows: Sequence[Row]) -> str:
     """Which method comes first by each of two measures, ours or not."""
-    by_rank = max(rows, key=lambda row: row["recall"]["r1"])
-    by_place = max(rows, key=lambda row: row["s_loc"]["100"])
-    return (
-        f"Most right first places (R@1): {by_rank['name']}, {percent(by_rank['recall']['r1'])}. "
-        f"Most answers within 100 m: {by_place['name']}, {percent(by_place['s_loc']['100'])}."
-    )
+    by_rank = _highest({row["name"]: row["recall"]["r1"] for row in rows})
+    by_place = _highest({row["name"]: row["s_loc"]["100"] for row in rows})
+    return f"Most right first places (R@1): {by_rank}. Most answers within 100 m: {by_place}."
+
+
+def _highest(shares: Mapping[str, float]) -> str:
+    """Who has the highest share, all of them where several do, and how high it is."""
+    most = max(shares.values())
+    return f"{', '.join(name for name, share in shares.items() if share == most)}, {percent(most)}"
 
 
 def _table(content: MethodsContent) -> str:
@@ -201,11 +204,7 @@ def _rows(content: MethodsContent) -> str:
     """What each row stands on, and which rows await something."""
     listed = [
         [row["name"], row["title"], row["status"], row["paper"] or UNKNOWN, row["checkpoint"] or UNKNOWN]
-        for row in content.table["methods"]
-    ]
-    others = [
-        [row["name"], row["title"], row["status"], UNKNOWN, row["checkpoint"] or UNKNOWN]
-        for row in content.table["other_methods"]
+        for row in [*content.table["methods"], *content.table["other_methods"]]
     ]
     head = ["method", "what it is", "stands on", "published", "checkpoint it takes"]
     text = (
@@ -215,7 +214,7 @@ def _rows(content: MethodsContent) -> str:
     )
     facts = definitions([*content.facts])
     return (
-        f"<h2>What the rows are</h2><p>{text}</p>{table(head, listed + others, words=True)}"
+        f"<h2>What the rows are</h2><p>{text}</p>{table(head, listed, words=True)}"
         f"<h2>Map and references</h2>{facts}"
     )
 

@@ -38,6 +38,8 @@ __all__ = ["MethodStudy", "run_methods"]
 
 _SETTINGS, _TABLE, _REPORT = "settings.json", "comparison.json", "report.html"
 _BUNDLE, _METHODS = "standard.nadir", "methods"
+#: What is said of methods that are known and were not named.
+_LISTED = ("name", "title", "status", "paper", "checkpoint")
 
 Record = dict[str, Any]
 
@@ -133,9 +135,7 @@ def _table(
         "altitude": study.altitude,
         "maps": [Path(path).name for path in study.maps],
         "methods": entries,
-        "other_methods": [
-            {k: other[k] for k in ("name", "title", "status", "checkpoint")} for other in others
-        ],
+        "other_methods": [{key: other[key] for key in _LISTED} for other in others],
     }
 
 
