@@ -152,6 +152,7 @@ def test_a_file_with_the_official_names_and_shapes_is_taken(name, tmp_path):
     path = tmp_path / "official.pth"
     torch.save(make(), path)
     describer = published_describer(name, path)
+    path.unlink()  # hundreds of megabytes, which temporary folders would be kept for
     images = pictures(describer.size_px)
     if name == "anyloc-vlad":
         describer.fit(pictures(describer.size_px, 4))
@@ -195,6 +196,7 @@ def refused(weights, tmp_path, name="netvlad") -> str:
     torch.save(weights, path)
     with pytest.raises(WeightsError) as caught:
         published_describer(name, path)
+    path.unlink()
     assert caught.value.code == "weights.mismatch"
     return str(caught.value)
 
