@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         TrainingError,
         WeightsError,
     )
+    from nadirfix.evaluation.answer_files import evaluate
     from nadirfix.geo.geomap import GeoMap
     from nadirfix.geo.texture import Texture
     from nadirfix.offline import build_bundle
@@ -49,6 +50,7 @@ __all__ = [
     "View",
     "WeightsError",
     "build_bundle",
+    "evaluate",
     "load_recipe",
     "locate",
 ]
@@ -67,6 +69,7 @@ _NAMES_BY_HOME = {
         "TrainingError",
         "WeightsError",
     ),
+    "evaluation.answer_files": ("evaluate",),
     "geo.geomap": ("GeoMap",),
     "geo.texture": ("Texture",),
     "offline": ("build_bundle",),

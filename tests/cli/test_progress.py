@@ -69,3 +69,13 @@ def test_ctrl_c_that_came_where_exceptions_are_lost_stops_the_next_step() -> Non
             signal.raise_signal(signal.SIGINT)
         show("flying", 1, 2)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_log_hears_from_work_that_takes_long_without_news(capsys):
+    with progress_bar(False, heartbeat_s=0.05) as progress:
+        progress("describing references", 3, 9)
+        time.sleep(0.4)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "describing references 3/9"
+    assert sum("so far" in line for line in lines) >= 2
+    assert all(line.startswith("describing references 3/9") for line in lines)

@@ -33,6 +33,7 @@ _COMMANDS = (
     "build",
     "locate",
     "evaluate",
+    "compare",
     "relabel",
     "camera",
     "info",

@@ -26,16 +26,23 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def progress_bar(quiet: bool) -> Iterator[Progress]:
-    """A callback that draws a bar with the time left, writes plain lines into a log, or stays silent."""
+def progress_bar(quiet: bool, *, heartbeat_s: float | None = None) -> Iterator[Progress]:
+    """A callback that draws a bar with the time left, writes plain lines into a log, or stays silent.
+
+    With a heartbeat the log says at least so often where the work is, also while a step takes longer.
+    """
     with _reliable_ctrl_c() as checking:
         if quiet:
             yield checking(silent)
         elif sys.stderr.isatty():
             with _bar() as bar:
                 yield checking(_Stages(bar).show)
-        else:
+        elif heartbeat_s is None:
             yield checking(PlainProgress(sys.stderr, every_s=_PLAIN_EVERY_S).show)
+        else:
+            plain = PlainProgress(sys.stderr, every_s=heartbeat_s)
+            with _heartbeat(plain, every_s=heartbeat_s):
+                yield checking(plain.show)
 
 
 @contextmanager
@@ -85,6 +92,24 @@ def _bar() -> rich_progress.Progress:
     )
 
 
+@contextmanager
+def _heartbeat(plain: PlainProgress, *, every_s: float) -> Iterator[None]:
+    """A thread that repeats the last line where nothing new came for so long."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(every_s / 4):
+            plain.repeat_if_silent()
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 class _Stages:
     """One line of the bar per stage, in the order they come."""
 
@@ -103,19 +128,34 @@ class PlainProgress:
 
     def __init__(self, stream: TextIO, *, every_s: float) -> None:
         self._stream, self._every_s = stream, every_s
-        self._stage, self._began_s, self._printed_s = "", 0.0, 0.0
+        self._stage, self._began_s, self._printed_s = "", 0.0, time.monotonic()
+        self._done, self._total = 0, 0
+        self._lock = threading.Lock()
+
+    def repeat_if_silent(self) -> None:
+        """Say once more where the work is, and for how long it has been there, if nothing was said lately."""
+        with self._lock:
+            now_s = time.monotonic()
+            if now_s - self._printed_s < self._every_s:
+                return
+            self._printed_s = now_s
+            what = f"{self._stage} {self._done}/{self._total}" if self._stage else "beginning"
+            since = f", {now_s - self._began_s:.0f} s so far" if self._stage else ""
+            print(what + since, file=self._stream, flush=True)
 
     def show(self, stage: str, done: int, total: int) -> None:
         """Report that ``done`` of ``total`` steps of a stage are behind us."""
-        now_s = time.monotonic()
-        begins = stage != self._stage
-        if begins:
-            self._stage, self._began_s = stage, now_s
-        if begins or done >= total or now_s - self._printed_s >= self._every_s:
-            self._printed_s = now_s
-            left = _time_left(now_s - self._began_s, done, total)
-            with suppress(OSError, ValueError):  # nobody reads it: the work goes on
-                print(f"{stage} {done}/{total}{left}", file=self._stream, flush=True)
+        with self._lock:
+            now_s = time.monotonic()
+            begins = stage != self._stage
+            if begins:
+                self._stage, self._began_s = stage, now_s
+            self._done, self._total = done, total
+            if begins or done >= total or now_s - self._printed_s >= self._every_s:
+                self._printed_s = now_s
+                left = _time_left(now_s - self._began_s, done, total)
+                with suppress(OSError, ValueError):  # nobody reads it: the work goes on
+                    print(f"{stage} {done}/{total}{left}", file=self._stream, flush=True)
 
 
 def _time_left(spent_s: float, done: int, total: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from nadirfix.text import printable
 
-__all__ = ["print_ablation", "print_comparison", "print_stages"]
+__all__ = ["print_ablation", "print_comparison", "print_methods", "print_stages"]
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -35,6 +35,14 @@ def print_ablation(rows: Rows) -> None:
 
     for name, question in TABLES.items():
         _print([question, *HEAD[1:]], [ablation_cells(row) for row in rows if row["table"] == name])
+
+
+def print_methods(table: Mapping[str, Any]) -> None:
+    """A line for each method that was measured."""
+    from nadirfix.report.methods import HEAD, method_cells
+
+    measured = [row for row in table["methods"] if row["measured"]]
+    _print(HEAD, [method_cells(row, altitude=table["altitude"]) for row in measured])
 
 
 def print_stages(seconds: Mapping[str, float | None], made: Mapping[str, object]) -> None:

@@ -6,31 +6,63 @@ import base64
 import io
 from collections.abc import Sequence
 from html import escape
+from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-__all__ = ["data_uri", "definitions", "metres", "millis", "percent", "picture", "table", "tiles"]
+__all__ = [
+    "data_uri",
+    "definitions",
+    "metres",
+    "millis",
+    "percent",
+    "picture",
+    "table",
+    "tiles",
+    "whole_page",
+]
 
 #: What stands where there is no number.
 UNKNOWN = "–"
+#: Nothing may be fetched: all is in the page.
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
+def whole_page(title: str, body: str, *, made: str = "") -> str:
+    """A page around what it shows: its style inside, nothing fetched, nothing run."""
+    style = files("nadirfix.report").joinpath("style.css").read_text(encoding="utf-8")
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{style}</style></head><body><main>{body}"
+        f"<footer>Made by nadirfix{escape(made)}. This page needs no network.</footer>"
+        "</main></body></html>\n"
+    )
 
 
 def table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", main: int | None = None
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    caption: str = "",
+    main: int | None = None,
+    words: bool = False,
 ) -> str:
-    """A table of texts; the row that matters most is set apart."""
-    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body = "".join(_row(row, main=i == main) for i, row in enumerate(rows))
+    """A table of numbers, or of words; the row that matters most is set apart."""
+    kind = ' class="words"' if words else ""
+    top = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name in head)
+    body = "".join(_row(row, kind, main=i == main) for i, row in enumerate(rows))
     text = f"<caption>{escape(caption)}</caption>" if caption else ""
     return (
         f'<div class="scroll"><table>{text}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
     )
 
 
-def _row(cells: Sequence[str], *, main: bool) -> str:
-    inside = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+def _row(cells: Sequence[str], kind: str, *, main: bool) -> str:
+    inside = "".join(f"<td{kind}>{escape(cell)}</td>" for cell in cells)
     return f'<tr class="main">{inside}</tr>' if main else f"<tr>{inside}</tr>"
 
 

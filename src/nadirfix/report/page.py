@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from nadirfix.report.ablation import ablation_tables
 from nadirfix.report.chart import answers_on_map
 from nadirfix.report.content import COLUMN_NAMES, Content, headline
 from nadirfix.report.glossary import CAUTION, TERMS
-from nadirfix.report.html import definitions, metres, millis, percent, table, tiles
+from nadirfix.report.html import definitions, metres, millis, percent, table, tiles, whole_page
 from nadirfix.report.pictures import choose, query_panel
 from nadirfix.report.plots import (
     accuracy_by_altitude,
@@ -29,8 +28,6 @@ __all__ = ["comparison_table", "report_html", "write_report"]
 
 _STAGE = "writing the report"
 _TROUBLE_ROWS = 20
-#: Nothing may be fetched: all is in the page.
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _GROUPS = {
     "best": ("The best answers", "The smallest position errors."),
     "worst": ("The worst answers", "The largest position errors. What misled them is often in the pictures."),
@@ -53,20 +50,7 @@ def report_html(content: Content, *, progress: Progress = quiet) -> str:
         progress(_STAGE, done, len(parts))
         sections.append(part(content))
     progress(_STAGE, len(parts), len(parts))
-    return _page(content, "".join(sections))
-
-
-def _page(content: Content, body: str) -> str:
-    style = files("nadirfix.report").joinpath("style.css").read_text(encoding="utf-8")
-    title = escape(content.title)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{style}</style></head><body><main>{body}"
-        f"<footer>Made by nadirfix{escape(content.made)}. This page needs no network.</footer>"
-        "</main></body></html>\n"
-    )
+    return whole_page(content.title, "".join(sections), made=content.made)
 
 
 def _headline(content: Content) -> str:

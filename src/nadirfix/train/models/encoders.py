@@ -117,18 +117,22 @@ def _step(channels: int, width: int) -> nn.Module:
     return nn.Sequential(convolution, nn.GroupNorm(8, width), nn.ReLU())
 
 
-def _resnet50_stage3(config: Config) -> nn.Module:
+def _resnet50(config: Config, *, stages: int = 4) -> nn.Module:
     from transformers import ResNetConfig, ResNetModel
 
     # Published weights differ in where a block strides (He et al. on the first 1x1 convolution, most others
     # on the 3x3): only the checkpoint's config knows.
     stride_first = bool(config.get("downsample_in_bottleneck", False))
     shape = ResNetConfig(
-        depths=[3, 4, 6], hidden_sizes=[256, 512, 1024], layer_type="bottleneck",
-        downsample_in_bottleneck=stride_first,
+        depths=[3, 4, 6, 3][:stages], hidden_sizes=[256, 512, 1024, 2048][:stages],
+        layer_type="bottleneck", downsample_in_bottleneck=stride_first,
     )  # fmt: skip
     model: Any = ResNetModel
     return FeatureMap(model(shape), "embedder")
+
+
+def _resnet50_stage3(config: Config) -> nn.Module:
+    return _resnet50(config, stages=3)
 
 
 def _resnet50_stage3_he(config: Config) -> nn.Module:
@@ -163,6 +167,9 @@ def _start_efficientnet(part: nn.Module, *, kept_share: float) -> None:
 
 #: Every encoder by name.
 ENCODERS: dict[str, Encoder] = {
+    "resnet50": Encoder(
+        make=_resnet50, channels=2048, reduction=32, model_type="resnet", left_out=("classifier.",)
+    ),
     "resnet50-stage3": Encoder(
         make=_resnet50_stage3,
         channels=1024,
