@@ -22,8 +22,9 @@ Record = Mapping[str, Any]
 #: What a table can hold, in the order of the lines.
 _FLAT = (
     "photo", "status", "lon", "lat", "easting_m", "northing_m", "epsg", "altitude_m", "gsd_m", "heading_deg",
-    "confidence", "radius95_m", "verified", "inliers", "tilt_deg", "tilt_toward_deg", "reason",
-    "reason_code", "crop_clamped", "warnings",
+    "confidence", "radius95_m", "verified", "inliers", "tilt_deg", "tilt_toward_deg", "aircraft_lon",
+    "aircraft_lat", "aircraft_altitude_m", "aircraft_radius95_m", "reason", "reason_code", "crop_clamped",
+    "warnings",
 )  # fmt: skip
 _ERROR = ("code", "message", "hint")
 _KML = "http://www.opengis.net/kml/2.2"
@@ -46,7 +47,8 @@ def csv_text(records: Iterable[Record]) -> str:
     writer.writerow([*_FLAT, *(f"error_{name}" for name in _ERROR)])
     for record in records:
         error = record.get("error", {})
-        writer.writerow([_cell(record.get(n)) for n in _FLAT] + [_cell(error.get(n)) for n in _ERROR])
+        flat = _flat(record)
+        writer.writerow([*flat.values(), *(_cell(error.get(n)) for n in _ERROR)])
     return _plain(text.getvalue())
 
 
@@ -77,6 +79,13 @@ def kml_text(records: Iterable[Record]) -> str:
 def _plain(text: str) -> str:
     """File names may hold bytes that are not text; they are written as an escape, which JSON reads back."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _flat(record: Record) -> dict[str, Any]:
+    """What a table holds of a record; the aircraft's place is flat there."""
+    aircraft = record.get("aircraft") or {}
+    whole = {**record, **{f"aircraft_{name}": value for name, value in aircraft.items()}}
+    return {name: _cell(whole.get(name)) for name in _FLAT}
 
 
 def _cell(value: Any) -> Any:
@@ -119,7 +128,7 @@ def _ring(record: Record) -> list[list[float]]:
 def _kml_folder(document: ElementTree.Element, record: Record) -> None:
     folder = _add(document, "Folder")
     _add(folder, "name", record["photo"])
-    fields = {name: _cell(record.get(name)) for name in _FLAT}
+    fields = _flat(record)
     fix = _placemark(folder, _kml_name(record), fields | _error_fields(record))
     if record.get("lon") is not None:
         _kml_point(fix, record)

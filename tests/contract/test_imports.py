@@ -14,8 +14,10 @@ from sources import BIN, PACKAGE, module_path, modules, room
 #: A dotted name is a part of a room that has a line of its own.
 LAYERS = """
     errors  arrays  random_numbers  parallel  timing  weights     nothing of ours below them
+    point  gimbal                                                 a place; how a camera hung
     types  camera  files                                          the nouns, safe files
     prior                                                         what is known beforehand
+    footprint                                                     the ground a fix shows
     formats  serialise  photo_list                                the nouns written down
     options                                                       every setting with its default
     geo  image                                                    the map; the photo
