@@ -8,6 +8,9 @@ altitude and heading: upright; tilted by 0 to 30° to any side, which nobody tel
 ahead, which the gimbal tells with an error of its own (``--gimbal-error-deg``). Wrong is a frame centre
 more than 25 m off.
 
+With ``--displaced`` nothing is retrieved: each view is matched from its own, upright, up to 30 m, 15° and
+12 % off, which measures matching and fit alone. Answered is what the map confirms of that.
+
 A flight: photos with the GNSS position of the aircraft (photo, lon, lat). Map and GNSS differ by some metres
 as a whole; both are reported: the aircraft as it is, and with the median offset of all photos taken off,
 which is the map's as far as the flight can tell. A line per photo goes to results/accuracy/tilt_NAME.csv.
@@ -22,25 +25,35 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench.lib.calibration_places import packed
+from bench.lib.displaced import moved
 from bench.lib.record import networks_of, print_progress, record, record_lines
 from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
 from nadirfix.geo.texture import Texture
 from nadirfix.gimbal import Gimbal
+from nadirfix.image.level import levelled
 from nadirfix.online import locate
+from nadirfix.options.locate import PriorOptions
+from nadirfix.options.verify import VerifyOptions
 from nadirfix.prior import Prior
-from nadirfix.types import Fix, Point, View
+from nadirfix.types import Aircraft, Fix, Hypothesis, Point, View
 from nadirfix.verify.pose import aircraft_of
+from nadirfix.verify.registration import MAP_SAMPLING, Registration
+from nadirfix.verify.result import verified_places
+from nadirfix.verify.search import HypothesisStage, verify_hypotheses
+from nadirfix.verify.tilt import TiltPrior
 
 KINDS = ("upright", "unknown_0_30", "known_30_55")
 WRONG_M = 25.0
+#: Of a focal length that is given.
+FOCAL_SIGMA = 0.005
 Line = dict[str, Any]
 
 
@@ -55,6 +68,8 @@ def main() -> None:
     options.add_argument("--camera", default="1024x576@730")
     options.add_argument("--altitude-m", type=float, nargs=2, default=[80.0, 200.0])
     options.add_argument("--count", type=int, default=40)
+    options.add_argument("--displaced", action="store_true", help="matching alone, nothing is retrieved")
+    options.add_argument("--every", type=int, default=1, help="of a flight, every Nth photo")
     options.add_argument("--gimbal-error-deg", type=float, default=0.5)
     options.add_argument("--seed", type=int, default=5601)
     given = options.parse_args()
@@ -65,7 +80,7 @@ def main() -> None:
         results |= {"photos": len(lines), **with_offset(lines)}
     else:
         results |= {"seed": given.seed, "camera": given.camera, "altitude_m": given.altitude_m}
-        results |= {"gimbal_error_deg": given.gimbal_error_deg}
+        results |= {"gimbal_error_deg": given.gimbal_error_deg, "displaced": given.displaced}
         results |= {kind: summary([line for line in lines if line["kind"] == kind]) for kind in KINDS}
     record_lines(f"tilt_{given.name}", tuple(lines[0]), lines)
     print(f"wrote {record(f'tilt_{given.name}', results)}")
@@ -85,8 +100,11 @@ def rendered(given: argparse.Namespace, bundle: Bundle) -> Iterator[Line]:
                 noisy = np.clip(np.rint(pixels + draw.normal(0, 2, pixels.shape)), 0, 255).astype(np.uint8)
                 prior = told(view, draw, given.gimbal_error_deg) if kind == "known_30_55" else None
                 began_s = time.process_time()
-                fix = locate(noisy, bundle=bundle, camera=camera, prior=prior)
-                yield {"kind": kind, "view": i, **line_of(fix, view, time.process_time() - began_s)}
+                if given.displaced:
+                    found = matched(noisy, camera, bundle, prior, moved(replace(view, tilt_deg=0.0), draw))
+                else:
+                    found = answer_of(locate(noisy, bundle=bundle, camera=camera, prior=prior))
+                yield {"kind": kind, "view": i, **line_of(found, view, time.process_time() - began_s)}
 
 
 def views(
@@ -110,17 +128,58 @@ def told(view: View, draw: np.random.Generator, error_deg: float) -> Prior:
     return Prior(gimbal=Gimbal(pitch_deg=pitch_deg, roll_deg=float(draw.normal(0, error_deg))))
 
 
-def line_of(fix: Fix, true: View, spent_s: float) -> Line:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An answer: frame centre, its radius, the tilt, and the aircraft."""
+
+    centre: Point
+    radius95_m: float
+    tilt_deg: float
+    aircraft: Aircraft
+
+
+def answer_of(fix: Fix) -> Found | None:
+    if fix.position is None or fix.aircraft is None:
+        return None
+    radius95_m, tilt_deg = fix.radius95_m or 0.0, fix.tilt_deg or 0.0
+    return Found(centre=fix.position, radius95_m=radius95_m, tilt_deg=tilt_deg, aircraft=fix.aircraft)
+
+
+def matched(
+    pixels: np.ndarray, camera: Camera, bundle: Bundle, prior: Prior | None, near: View
+) -> Found | None:
+    """What matching at one view says, without any retrieval."""
+    options, gimbal = VerifyOptions(), prior and prior.gimbal
+    known: dict[str, Any] = {}
+    if gimbal:
+        pixels, camera, made = levelled(pixels, camera, gimbal)
+        tilt = TiltPrior(PriorOptions().gimbal_deg, gimbal.tilt_deg, gimbal.toward_top_deg)
+        known = {"levelling": made, "tilt": tilt}
+    registration = Registration(
+        pixels, camera, texture=bundle.texture.rendered_with(MAP_SAMPLING),
+        detector=bundle.keypoint_detector(options.features), options=options.match, **known,
+    )  # fmt: skip
+    result = verify_hypotheses([HypothesisStage([Hypothesis(near, 1.0)])], registration, options)
+    if result.confirmed is None:
+        return None
+    place = verified_places(result, options, focal_sigma=FOCAL_SIGMA)[0]
+    return Found(
+        centre=place.view.center, radius95_m=place.radius95_m, tilt_deg=place.view.tilt_deg,
+        aircraft=place.aircraft,
+    )  # fmt: skip
+
+
+def line_of(found: Found | None, true: View, spent_s: float) -> Line:
     known = {"altitude_m": round(true.altitude_m, 1), "tilt_deg": round(true.tilt_deg, 2)}
     names = ("error_m", "radius95_m", "aircraft_error_m", "aircraft_radius95_m", "found_tilt_deg")
-    if fix.position is None or fix.aircraft is None:
-        return {**known, "status": fix.status, **dict.fromkeys(names), "spent_s": round(spent_s, 2)}
-    found = (
-        fix.position.distance_m(true.center), fix.radius95_m,
-        fix.aircraft.position.distance_m(aircraft_of(true)), fix.aircraft.radius95_m, fix.tilt_deg,
+    if found is None:
+        return {**known, "status": "no_fix", **dict.fromkeys(names), "spent_s": round(spent_s, 2)}
+    values = (
+        found.centre.distance_m(true.center), found.radius95_m,
+        found.aircraft.position.distance_m(aircraft_of(true)), found.aircraft.radius95_m, found.tilt_deg,
     )  # fmt: skip
-    rounded = {name: round(float(value or 0.0), 2) for name, value in zip(names, found, strict=True)}
-    return {**known, "status": fix.status, **rounded, "spent_s": round(spent_s, 2)}
+    rounded = {name: round(float(value), 2) for name, value in zip(names, values, strict=True)}
+    return {**known, "status": "fix", **rounded, "spent_s": round(spent_s, 2)}
 
 
 def summary(lines: Sequence[Line]) -> dict[str, Any]:
@@ -152,7 +211,7 @@ def aircraft(fixes: Sequence[Line]) -> dict[str, float]:
 def flown(given: argparse.Namespace, bundle: Bundle) -> Iterator[Line]:
     """Each photo of a flight, with the aircraft's place as found from where its GNSS has it."""
     with given.flight.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
+        for row in list(csv.DictReader(file))[:: given.every]:
             fix = locate(given.flight.parent / row["photo"], bundle=bundle)
             line: Line = {"photo": Path(row["photo"]).name, "status": fix.status, "tilt_deg": None}
             line |= dict.fromkeys(("east_m", "north_m", "aircraft_error_m", "aircraft_radius95_m"))

@@ -1,7 +1,7 @@
 """How far to trust a match: a chance of being right, and a radius in metres.
 
 ``bench/accuracy/calibrate.py`` measures what the constants should be, on places where the truth is known and
-nothing is evaluated; docs/verification.md says how far that has gone (ADRs 14, 28 and 35).
+nothing is evaluated; docs/verification.md says how far that has gone (ADRs 14, 28, 35 and 57).
 """
 
 from __future__ import annotations

@@ -86,7 +86,8 @@ def fit_view(
     weight = _weights(residual_m, finest_m)
     gradients = _gradients(jacobian, weight, residual_m)
     block = _blocks(photo_px, camera)
-    inverse = np.linalg.inv(_hessian(jacobian, weight, gradients) + prior)
+    normal = _hessian(jacobian, weight, gradients) + prior
+    inverse = np.asarray(np.linalg.inv(normal), np.float64)
     from_prior = np.asarray(inverse @ prior @ inverse, np.float64)
     covariance = _covariance(gradients, inverse, block) + from_prior
     return FittedView(residuals.view(change), np.hypot(*residual_m), covariance, from_prior)

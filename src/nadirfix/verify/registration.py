@@ -216,7 +216,7 @@ def match_result(
     taken_px, taken_by = photo.as_taken(photo_px)
     matches = Matches(
         taken_px, ground_m, view.center, taken_by, photo.camera.gsd_m(1.0), options, tilt,
-        photo.levelling and photo.levelling.level_from_photo,
+        photo.levelling.level_from_photo if photo.levelling else None,
     )  # fmt: skip
     best = MatchResult(view, len(rows))
     for model in estimate_models(photo_px, map_px, inlier_px=options.inlier_px):
