@@ -37,6 +37,7 @@ from nadirfix.types import Point, View
 from nadirfix.verify.features import Detector, detector_of
 from nadirfix.verify.pose import aircraft_of, ground_residuals_m, solve_view
 from nadirfix.verify.registration import MatchResult, Registration
+from nadirfix.verify.tilt import TiltPrior
 
 #: The tilt is left to the inliers.
 FREE_DEG = 60.0
@@ -118,7 +119,7 @@ def fitted(photos: list[Registered], factor: float) -> dict[str, float]:
         photo_px = photo.match.photo_share * [camera.width_px, camera.height_px]
         ground_m = photo.match.ground_m - np.array([origin.east_m, origin.north_m])
         start = replace(photo.match.view, altitude_m=photo.match.view.altitude_m * factor)
-        view = solve_view(photo_px, ground_m, origin, camera=camera, start=start, tilt_sigma_deg=FREE_DEG)
+        view = solve_view(photo_px, ground_m, origin, camera=camera, start=start, tilt=TiltPrior(FREE_DEG))
         residual_m = ground_residuals_m(photo_px, ground_m, origin, camera=camera, view=view)
         aircraft = aircraft_of(view)
         squares.append(float(np.mean(residual_m**2)))

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from nadirfix.evaluation.answer_files import evaluate
     from nadirfix.geo.geomap import GeoMap
     from nadirfix.geo.texture import Texture
+    from nadirfix.gimbal import Gimbal
     from nadirfix.offline import build_bundle
     from nadirfix.online import locate
     from nadirfix.options.locate import LocateOptions
     from nadirfix.options.recipe import Recipe, load_recipe
     from nadirfix.prior import Prior
-    from nadirfix.types import AltitudeEstimate, Candidates, Fix, Hypothesis, Point, View
+    from nadirfix.types import Aircraft, AltitudeEstimate, Candidates, Fix, Hypothesis, Point, View
 
 __all__ = [
+    "Aircraft",
     "AltitudeEstimate",
     "Bundle",
     "BundleError",
@@ -35,6 +37,7 @@ __all__ = [
     "Candidates",
     "Fix",
     "GeoMap",
+    "Gimbal",
     "Hypothesis",
     "InputError",
     "Lens",
@@ -72,12 +75,13 @@ _NAMES_BY_HOME = {
     "evaluation.answer_files": ("evaluate",),
     "geo.geomap": ("GeoMap",),
     "geo.texture": ("Texture",),
+    "gimbal": ("Gimbal",),
     "offline": ("build_bundle",),
     "online": ("locate",),
     "options.locate": ("LocateOptions",),
     "options.recipe": ("Recipe", "load_recipe"),
     "prior": ("Prior",),
-    "types": ("AltitudeEstimate", "Candidates", "Fix", "Hypothesis", "Point", "View"),
+    "types": ("Aircraft", "AltitudeEstimate", "Candidates", "Fix", "Hypothesis", "Point", "View"),
 }
 _HOME = {name: home for home, names in _NAMES_BY_HOME.items() for name in names}
 

@@ -26,8 +26,9 @@ Record = Mapping[str, Any]
 #: What a table can hold, in the order of the lines.
 _FLAT = (
     "photo", "status", "lon", "lat", "easting_m", "northing_m", "epsg", "altitude_m", "gsd_m", "heading_deg",
-    "confidence", "radius95_m", "verified", "inliers", "tilt_deg", "tilt_toward_deg", "reason",
-    "reason_code", "crop_clamped", "warnings",
+    "confidence", "radius95_m", "verified", "inliers", "tilt_deg", "tilt_toward_deg", "aircraft_lon",
+    "aircraft_lat", "aircraft_altitude_m", "aircraft_radius95_m", "reason", "reason_code", "crop_clamped",
+    "warnings",
 )  # fmt: skip
 _ERROR = ("code", "message", "hint")
 _KML = "http://www.opengis.net/kml/2.2"
@@ -58,8 +59,8 @@ def csv_text(records: Iterable[Record]) -> str:
     writer.writerow([*_FLAT, *(f"error_{name}" for name in _ERROR)])
     for record in records:
         error = record.get("error", {})
-        cells = [record.get(name) for name in _FLAT] + [error.get(name) for name in _ERROR]
-        writer.writerow([to_cell(_cell(value)) for value in cells])
+        cells = [*_flat(record).values(), *(_cell(error.get(name)) for name in _ERROR)]
+        writer.writerow([to_cell(value) for value in cells])
     return text.getvalue()
 
 
@@ -94,6 +95,13 @@ def own_answers(path: Path) -> Contents | None:
         if not head or any(re.match(beginning, head) for beginning in _BEGINNINGS):
             return {}
     return None
+
+
+def _flat(record: Record) -> dict[str, Any]:
+    """What a table holds of a record; the aircraft's place is flat there."""
+    aircraft = record.get("aircraft") or {}
+    whole = {**record, **{f"aircraft_{name}": value for name, value in aircraft.items()}}
+    return {name: _cell(whole.get(name)) for name in _FLAT}
 
 
 def _cell(value: Any) -> Any:
@@ -136,7 +144,7 @@ def _ring(record: Record) -> list[list[float]]:
 def _kml_folder(document: ElementTree.Element, record: Record) -> None:
     folder = _add(document, "Folder")
     _add(folder, "name", record["photo"])
-    fields = {name: _cell(record.get(name)) for name in _FLAT}
+    fields = _flat(record)
     fix = _placemark(folder, _kml_name(record), fields | _error_fields(record))
     if record.get("lon") is not None:
         _kml_point(fix, record)

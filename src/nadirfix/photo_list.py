@@ -13,12 +13,13 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
 from nadirfix.errors import InputError
 from nadirfix.files import atomic_file
+from nadirfix.gimbal import Gimbal
 from nadirfix.prior import Prior
 from nadirfix.text import from_cell, to_cell
 from nadirfix.types import Point, View, is_utm
@@ -33,6 +34,7 @@ _PROJECTED = ("easting_m", "northing_m", "epsg")
 _VIEW = (*_PROJECTED, "altitude_m", "heading_deg")
 _OPTIONAL = ("heading_deg", "tilt_deg", "tilt_toward_deg", "valid_share")
 _PRIOR = ("sigma_m", "heading_deg", "heading_sigma_deg", "altitude_m", "altitude_sigma_m")
+_GIMBAL = ("gimbal_pitch_deg", "gimbal_roll_deg", "gimbal_yaw_deg")
 _WRITTEN = ("photo", *_LONLAT, *_PROJECTED, "altitude_m", *_OPTIONAL)
 
 #: Two spellings of one place may differ by rounding, not by more than this.
@@ -72,7 +74,7 @@ def read_priors(path: Path, photos: Sequence[str]) -> dict[str, Prior]:
     """What a list says of photos, by their names as given; any cell but the photo's may be empty."""
     table, named = _Table(path), {Path(photo).resolve(): photo for photo in photos}
     table.require(("photo",))
-    table.allow(("photo", *_LONLAT, *_PRIOR))
+    table.allow(("photo", *_LONLAT, *_PRIOR, *_GIMBAL))
     priors: dict[str, Prior] = {}
     for line in table.lines():
         photo = named.get((path.parent / line.photo).resolve())
@@ -220,7 +222,16 @@ def _prior(line: _Line) -> Prior:
     place = _named(line, "sigma_m", lambda: Prior(near=near, near_sigma_m=sigma_m))
     turn = _named(line, "heading_deg", lambda: Prior(heading_deg=turned_deg, heading_sigma_deg=turn_deg))
     height = _named(line, "altitude_m", lambda: Prior(altitude_m=high_m, altitude_sigma_m=spread_m))
-    return place.over(turn).over(height)
+    hung = Prior(gimbal=_gimbal(line) if line.has(_GIMBAL) else None)
+    return place.over(turn).over(height).over(hung)
+
+
+def _gimbal(line: _Line) -> Gimbal:
+    """Pitch, and roll and yaw where they are known; without a pitch they say nothing."""
+    pitch_deg = line.number("gimbal_pitch_deg")
+    roll_deg, yaw_deg = line.maybe("gimbal_roll_deg") or 0.0, line.maybe("gimbal_yaw_deg")
+    gimbal = partial(Gimbal, pitch_deg=pitch_deg, roll_deg=roll_deg, yaw_deg=yaw_deg)
+    return _named(line, "gimbal_pitch_deg", gimbal)
 
 
 def _view(line: _Line) -> View:

@@ -12,9 +12,18 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from nadirfix.errors import InputError
+from nadirfix.gimbal import Gimbal, parse_gimbal
 from nadirfix.types import Point
 
-__all__ = ["Above", "Prior", "is_altitude", "is_deviation", "parse_heading", "parse_near"]
+__all__ = [
+    "Above",
+    "Prior",
+    "is_altitude",
+    "is_deviation",
+    "parse_gimbal_prior",
+    "parse_heading",
+    "parse_near",
+]
 
 #: What an altitude counts from: the ground below, the take-off, or the sea.
 Above = Literal["ground", "takeoff", "sea"]
@@ -45,6 +54,7 @@ class Prior:
     altitude_m: float | None = None
     altitude_sigma_m: float | None = None
     altitude_above: Above = "ground"
+    gimbal: Gimbal | None = None  # how the camera hung: pitch, roll and yaw
 
     def __post_init__(self) -> None:
         if not _is_known(self.near_sigma_m, self.near, _HIGHEST_M):
@@ -70,15 +80,22 @@ class Prior:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is known at all."""
-        return not self.narrows and self.altitude_m is None
+        """Whether nothing was given: what tags say of the gimbal is not."""
+        by_hand = self.gimbal is not None and self.gimbal.by_hand
+        return not self.narrows and self.altitude_m is None and not by_hand
 
     def loosened(self) -> Iterator[Prior]:
-        """What to go on with when the map confirms nothing: the altitude alone, then nothing at all."""
-        if self.narrows and self.altitude_m is not None:
+        """What to go on with when the map confirms nothing: altitude and gimbal, the latter, then nothing.
+
+        A gimbal that says straight down is as good as none: without it the search would be the same again.
+        """
+        tilted = self.gimbal is not None and not self.gimbal.is_upright
+        if self.narrows and (self.altitude_m is not None or tilted):
             yield replace(self, near=None, near_sigma_m=None, heading_deg=None, heading_sigma_deg=None)
-        if not self.is_empty:
-            yield Prior()
+        if self.altitude_m is not None and tilted:
+            yield Prior(gimbal=self.gimbal)
+        if tilted or self.narrows or self.altitude_m is not None:
+            yield Prior(gimbal=None if tilted else self.gimbal)
 
     def over(self, other: Prior) -> Prior:
         """All that is known here, and where that is nothing, what the other knows."""
@@ -94,6 +111,7 @@ class Prior:
             altitude_m=height.altitude_m,
             altitude_sigma_m=height.altitude_sigma_m,
             altitude_above=height.altitude_above,
+            gimbal=self.gimbal or other.gimbal,
         )
 
 
@@ -115,6 +133,11 @@ def parse_heading(text: str) -> Prior:
         return Prior(heading_deg=heading_deg, heading_sigma_deg=_sigma(match))
     except (ValueError, InputError) as error:
         raise _invalid(repr(text), _DO_HEADING) from error
+
+
+def parse_gimbal_prior(text: str) -> Prior:
+    """``-60``, ``-60,0`` or ``-60,0,270``: how the camera hung, −90 straight down."""
+    return Prior(gimbal=parse_gimbal(text))
 
 
 def is_altitude(metres: float) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from nadirfix.footprint import footprint_of
 from nadirfix.types import AltitudeEstimate, Candidates, Fix, KnownAltitude
 
 __all__ = ["fix_record"]
@@ -38,7 +38,7 @@ def fix_record(fix: Fix) -> dict[str, Any]:
         "reason_code": fix.reason_code,
         "crop_clamped": fix.crop_clamped,
         "warnings": list(fix.warnings),
-        "footprint": _footprint(fix),
+        "footprint": footprint_of(fix),
         "candidates": _candidates(fix),
         "hypotheses": [_hypothesis(other) for other in fix.hypotheses],
         "timings_ms": dict(fix.timings_ms),
@@ -60,43 +60,21 @@ def _source(known: KnownAltitude) -> dict[str, str | float]:
     return {"source": known.source, "altitude_m": known.altitude_m, "sigma_m": known.sigma_m}
 
 
-def _footprint(fix: Fix) -> list[list[float]] | None:
-    """Longitude and latitude of the frame's corners: from the top left, against the clock."""
-    if fix.position is None or fix.footprint_m is None or fix.heading_deg is None:
+def _aircraft(fix: Fix) -> dict[str, Any] | None:
+    """Where the aircraft was: not above the frame centre when the camera is tilted."""
+    aircraft = fix.aircraft
+    if aircraft is None:
         return None
-    sine, cosine = math.sin(math.radians(fix.heading_deg)), math.cos(math.radians(fix.heading_deg))
-    half_w, half_h = fix.footprint_m[0] / 2, fix.footprint_m[1] / 2
-    corners = [(-half_w, half_h), (-half_w, -half_h), (half_w, -half_h), (half_w, half_h)]
-    level = [(x * cosine + y * sine, y * cosine - x * sine) for x, y in corners]
-    return [list(fix.position.moved(*_tilted(fix, east, north)).lonlat) for east, north in level]
-
-
-def _tilted(fix: Fix, east_m: float, north_m: float) -> tuple[float, float]:
-    """Where a corner lies from the frame centre when the camera is tilted: farther on that side."""
-    if not fix.tilt_deg or fix.altitude_m is None:
-        return east_m, north_m
-    tilt, toward = math.radians(fix.tilt_deg), math.radians(fix.tilt_toward_deg or 0.0)
-    along_m = east_m * math.sin(toward) + north_m * math.cos(toward)
-    across_m = east_m * math.cos(toward) - north_m * math.sin(toward)
-    rise = math.cos(tilt) - along_m / fix.altitude_m * math.sin(tilt)
-    # Along the tilt the ray is turned and meets the ground elsewhere; counted from where the centre's does.
-    far_m = (along_m * math.cos(tilt) + fix.altitude_m * math.sin(tilt)) / rise
-    far_m -= fix.altitude_m * math.tan(tilt)
-    wide_m = across_m / rise
-    return (
-        far_m * math.sin(toward) + wide_m * math.cos(toward),
-        far_m * math.cos(toward) - wide_m * math.sin(toward),
-    )
-
-
-def _aircraft(fix: Fix) -> dict[str, float | None] | None:
-    """The ground point below the camera, which is not the frame centre when the camera is tilted."""
-    place = fix.aircraft
-    if place is None:
-        return None
-    lon, lat = place.lonlat
-    where = {"lon": lon, "lat": lat, "easting_m": place.east_m, "northing_m": place.north_m}
-    return {**where, "radius95_m": fix.aircraft_radius95_m}
+    lon, lat = aircraft.position.lonlat
+    return {
+        "lon": lon,
+        "lat": lat,
+        "easting_m": aircraft.position.east_m,
+        "northing_m": aircraft.position.north_m,
+        "altitude_m": aircraft.altitude_m,
+        "covariance_m2": [[float(v) for v in row] for row in aircraft.covariance_m2],
+        "radius95_m": aircraft.radius95_m,
+    }
 
 
 def _hypothesis(other: Fix) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from sources import BIN, PACKAGE, module_path, modules, room
 LAYERS = """
     errors  arrays  random_numbers  parallel  timing  weights  text     nothing of ours below them
     owned                                                         what of ours lies at a path
+    point  gimbal                                                 a place; how a camera hung
     types  camera  files                                          the nouns, safe files
     prior                                                         what is known beforehand
+    footprint                                                     the ground a fix shows
     formats  serialise  photo_list                                the nouns written down
     options                                                       every setting with its default
     geo  image                                                    the map; the photo

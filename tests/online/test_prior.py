@@ -225,10 +225,10 @@ def test_a_photo_s_own_position_is_used_only_when_wanted(
 
     options = LocateOptions(priors=PriorOptions(exif_position=wanted))
     decoded = read_photo(tagged_photo(error_m), CAMERA.resized(400, 300), bundle_of(sift, near()), options)
-    assert (decoded.gnss.near is not None) == wanted
-    assert decoded.gnss.near_sigma_m == (None if sigma_m is None else pytest.approx(sigma_m))
+    assert (decoded.by_tags.near is not None) == wanted
+    assert decoded.by_tags.near_sigma_m == (None if sigma_m is None else pytest.approx(sigma_m))
     if wanted:
-        assert decoded.gnss.near.distance_m(TRUE.center) < 20.0
+        assert decoded.by_tags.near.distance_m(TRUE.center) < 20.0
 
 
 def test_a_photo_without_a_position_says_so(sift: Detector) -> None:

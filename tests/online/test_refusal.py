@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from nadirfix.camera import Camera
+from nadirfix.gimbal import Gimbal
 from nadirfix.online import locate
 from nadirfix.online.altitude import PhotoAltitude
 from nadirfix.online.answer import Answer, refused
 from nadirfix.online.refusal import LocatableRange, with_likely_reason
-from nadirfix.options.locate import LocateOptions
+from nadirfix.options.locate import LocateOptions, PriorOptions
 from nadirfix.prior import Prior
 from nadirfix.types import AltitudeEstimate, Fix, KnownAltitude, Point
 from nadirfix.verify.features import Detector
@@ -31,7 +32,7 @@ CENTERS_M = np.array([125.0, 300.0, 675.0])
 
 
 def reason(given: Prior = Prior(), *, off_map: bool = False, known=None) -> tuple[str | None, str]:  # noqa: B008
-    answer = with_likely_reason(NONE, known or evidence(), given, BUNDLE, off_map=off_map)
+    answer = with_likely_reason(NONE, known or evidence(), given, BUNDLE, PriorOptions(), off_map=off_map)
     return answer.best.reason_code, str(answer.best.reason)
 
 
@@ -90,7 +91,14 @@ def test_other_reasons_stay_what_they_are() -> None:
     for code in ("too_little_texture", "equal_places"):
         answer = Answer(refused(code, "as measured", verified=False, inliers=0))
         far = Prior(altitude_m=5000.0)
-        assert with_likely_reason(answer, evidence(), far, BUNDLE, off_map=False) is answer
+        found = with_likely_reason(answer, evidence(), far, BUNDLE, PriorOptions(), off_map=False)
+        assert found is answer
+
+
+def test_a_photo_that_a_gimbal_tilts_too_far_says_how_far() -> None:
+    code, wording = reason(Prior(gimbal=Gimbal(pitch_deg=-25.0)))
+    assert code == "too_tilted" and "pitch -25° is 65° from straight down" in wording
+    assert reason(Prior(gimbal=Gimbal(pitch_deg=-35.0)))[0] == "changed_ground"
 
 
 def test_a_reason_is_one_of_the_codes() -> None:

@@ -21,6 +21,7 @@ from nadirfix.verify.pose import (
     view_from_homography,
 )
 from nadirfix.verify.registration import MatchResult
+from nadirfix.verify.tilt import TiltPrior
 
 CAMERA = Camera(512, 384, 300.0, 300.0)
 SIZE = (CAMERA.width_px, CAMERA.height_px)
@@ -47,7 +48,8 @@ def ground_points(of: View, keypoints_px: np.ndarray) -> np.ndarray:
 def fitted(
     keypoints_px: np.ndarray, places_m: np.ndarray, start: View, tilt_sigma_deg: float = 0.7
 ) -> FittedView:
-    return fit_view(keypoints_px, places_m, ORIGIN, camera=CAMERA, start=start, tilt_sigma_deg=tilt_sigma_deg)
+    prior = TiltPrior(tilt_sigma_deg)
+    return fit_view(keypoints_px, places_m, ORIGIN, camera=CAMERA, start=start, tilt=prior)
 
 
 def turn_deg(a: View, b: View) -> float:
@@ -71,7 +73,7 @@ def test_points_are_chosen_by_a_view_that_has_settled() -> None:
     there = ground_points(true, points) + rng.normal(0, 0.5, (80, 2))
     there[::7] += rng.normal(0, 9.0, there[::7].shape)
     start = View(true.center.moved(30.0, -25.0), 260.0, 85.0)
-    known = {"camera": CAMERA, "tilt_sigma_deg": 0.7}
+    known = {"camera": CAMERA, "tilt": TiltPrior(0.7)}
     found = solve_view(points, there, ORIGIN, start=start, **known)
     again = solve_view(points, there, ORIGIN, start=found, **known)
     assert found.center.distance_m(again.center) < 0.02
@@ -177,7 +179,7 @@ def test_radius_never_ends_at_nothing_and_the_aircraft_is_less_sure_than_the_fra
     result = MatchResult(view(), 200, exact, points / SIZE, ground_points(view(), points), gsd_m=0.7)
     centre_m2 = centre_covariance_m2(result, OPTIONS)
     assert radius95_m(centre_m2) > 0.5
-    assert radius95_m(aircraft_covariance_m2(result, centre_m2, OPTIONS.calibration)) > radius95_m(centre_m2)
+    assert radius95_m(aircraft_covariance_m2(result, OPTIONS, focal_sigma=0.0)) > radius95_m(centre_m2)
 
 
 def test_what_is_uncovered_is_counted_by_cells_of_the_frame() -> None:

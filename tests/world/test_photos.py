@@ -222,7 +222,7 @@ def test_progress_counts_every_photo(tmp_path: Path) -> None:
     [
         {"count": 0}, {"altitude_min_m": 0.0}, {"altitude_min_m": 400.0}, {"altitude_max_m": math.inf},
         {"noise_levels": -1.0}, {"noise_levels": math.nan}, {"jpeg_quality": 0}, {"jpeg_quality": 101},
-        {"tilt_max_deg": -1.0}, {"tilt_max_deg": 45.0}, {"valid_share": 1.5}, {"seed": -1},
+        {"tilt_max_deg": -1.0}, {"tilt_max_deg": 56.0}, {"valid_share": 1.5}, {"seed": -1},
     ],
 )  # fmt: skip
 def test_settings_out_of_range(tmp_path: Path, change: dict[str, object]) -> None:

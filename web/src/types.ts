@@ -53,7 +53,8 @@ export interface Placed {
   inliers?: number | null;
   tilt_deg?: number | null;
   tilt_toward_deg?: number | null;
-  aircraft?: { lon: number; lat: number; radius95_m: number | null } | null;
+  // Where the aircraft was: not above the middle of the frame where the camera was tilted.
+  aircraft?: { lon: number; lat: number; altitude_m?: number; radius95_m: number | null } | null;
   hypotheses?: Hypothesis[];
 }
 

@@ -30,6 +30,12 @@ _Near = Annotated[str | None, typer.Option(metavar="LON,LAT+-M", help="About whe
 _Heading = Annotated[
     str | None, typer.Option(metavar="D[+-S]", help="Where their tops point, clockwise from north.")
 ]
+_Gimbal = Annotated[
+    str | None,
+    typer.Option(
+        metavar="P[,R[,Y]]", help="Pitch, roll and yaw, -90 straight down.", show_default="the photo's tags"
+    ),
+]
 _Priors = Annotated[Path | None, typer.Option(metavar="FILE", help="CSV of what is known of each photo.")]
 _UseExifPosition = Annotated[
     bool, typer.Option("--use-exif-position", help="Search near the position in the photos' tags.")
@@ -69,6 +75,7 @@ def locate(
     altitude: _Altitude = None,
     near: _Near = None,
     heading: _Heading = None,
+    gimbal: _Gimbal = None,
     priors: _Priors = None,
     use_exif_position: _UseExifPosition = False,
     ground_height_m: _GroundHeight = None,

@@ -56,6 +56,7 @@ class LocateArguments:
     altitude: str | None = None
     near: str | None = None
     heading: str | None = None
+    gimbal: str | None = None
     priors: Path | None = None
     use_exif_position: bool = False
     ground_height_m: float | None = None  # above the sea
@@ -135,11 +136,12 @@ def _priors(arguments: LocateArguments, photos: list[str]) -> dict[str, Prior]:
     """What is known of each photo: by the list, and where that says nothing, by the options."""
     from nadirfix.altitude.prior import above_ground, parse_altitude_prior
     from nadirfix.photo_list import read_priors
-    from nadirfix.prior import Prior, parse_heading, parse_near
+    from nadirfix.prior import Prior, parse_gimbal_prior, parse_heading, parse_near
 
     written = (
         (parse_near, arguments.near),
         (parse_heading, arguments.heading),
+        (parse_gimbal_prior, arguments.gimbal),
         (parse_altitude_prior, arguments.altitude),
     )
     given = Prior()

@@ -14,6 +14,7 @@ from PIL import Image
 
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
+from nadirfix.gimbal import Gimbal
 from nadirfix.image.decode import open_photo
 from nadirfix.image.focal import FocalTags, Size, camera_from_tags, same_shape
 from nadirfix.image.photo_source import Photo
@@ -66,6 +67,20 @@ class PhotoTags:
         if self.gimbal_yaw_deg is None:
             return None
         return (self.gimbal_yaw_deg + (self.gimbal_roll_deg or 0.0)) % 360
+
+    @property
+    def gimbal(self) -> Gimbal | None:
+        """How the camera hung; None where nothing says its pitch, or where that is none a gimbal has.
+
+        Tags count for the upright picture only where it was stored so: nobody says which way a gimbal turned.
+        """
+        pitch_deg, roll_deg, yaw_deg = self.gimbal_pitch_deg, self.gimbal_roll_deg, self.gimbal_yaw_deg
+        if pitch_deg is None or self.orientation != 1:
+            return None
+        try:
+            return Gimbal(pitch_deg=pitch_deg, roll_deg=roll_deg or 0.0, yaw_deg=yaw_deg, source="tags")
+        except InputError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def locate(
     watch = Stopwatch()
     with watch.stage("decode"):
         decoded = read_photo(photo, camera, bundle, options, altitude_m=given.altitude_m, decoder=decoder)
-    known = with_deviations(given.over(decoded.gnss), options.priors)
+    known = with_deviations(given.over(decoded.by_tags), options.priors)
     evidence, answer = _search(decoded, known, bundle, plan, options, watch=watch)
     off_map = evidence.found.within is not None and evidence.fused is None
     for less in known.loosened():
@@ -68,7 +68,7 @@ def locate(
         if answer.best.position is not None or not (plan.verifies and looser.verifies):
             break
         evidence, answer = _search(decoded, less, bundle, looser, options, watch=watch)
-    answer = with_likely_reason(answer, evidence, known, bundle, off_map=off_map)
+    answer = with_likely_reason(answer, evidence, known, bundle, options.priors, off_map=off_map)
     answer = replace(answer, warnings=answer.warnings + contradictions(answer.best, known, options.priors))
     return assemble_fix(photo, evidence, answer, watch.timings_ms())
 
@@ -77,6 +77,7 @@ def _search(
     photo: DecodedPhoto, known: Prior, bundle: Bundle, plan: Plan, options: LocateOptions, *, watch: Stopwatch
 ) -> tuple[Evidence, Answer]:
     """What the answer rests on and the answer, among all that agrees with what is known."""
+    photo = photo.rectified(known.gimbal, options.priors, watch)
     evidence = gather_evidence(photo, known, bundle, plan, options, watch=watch)
     return evidence, _answer(evidence, bundle, plan, options, watch)
 

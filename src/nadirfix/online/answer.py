@@ -118,7 +118,6 @@ def _fix(
         tilt_deg=place.view.tilt_deg if place else None,
         tilt_toward_deg=place.view.tilt_toward_deg if place else None,
         aircraft=place.aircraft if place else None,
-        aircraft_radius95_m=place.aircraft_radius95_m if place else None,
         reason=placement.reason,
         reason_code=placement.reason_code,
         crop_clamped=evidence.crop_clamped,
@@ -166,7 +165,7 @@ def voted(evidence: Evidence, best: Hypothesis) -> Placement:
 
 def verified(evidence: Evidence, place: VerifiedPlace, *, confirmed: bool) -> Placement:
     """Where the map puts the photo; a place that is not confirmed is only worth telling."""
-    view, camera = place.view, evidence.photo.camera
+    view, camera = place.view, evidence.photo.taken_by
     return Placement(
         position=view.center,
         altitude_m=view.altitude_m,

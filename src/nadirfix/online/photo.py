@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +13,17 @@ from nadirfix.altitude.exif import tagged_altitudes
 from nadirfix.altitude.prior import is_altitude
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
+from nadirfix.gimbal import Gimbal
 from nadirfix.image.crop import crop_window_px, photo_gsd_m
 from nadirfix.image.decode import Decoder, DecodeResolution, decode
+from nadirfix.image.focal_doubt import focal_sigma
+from nadirfix.image.level import Levelling, levelled
 from nadirfix.image.photo_source import Photo
 from nadirfix.image.tags import NOMINAL, PhotoTags, choose_camera, read_tags
 from nadirfix.image.undistort import straight_camera, undistorted
 from nadirfix.options.locate import LocateOptions, PriorOptions
 from nadirfix.prior import Prior
+from nadirfix.timing import Stopwatch
 from nadirfix.types import KnownAltitude, Point
 
 if TYPE_CHECKING:
@@ -36,7 +40,7 @@ _MIN_SIDE_PX = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedPhoto:
-    """A photo, straightened: pixels, the camera that takes them so, and what the pilot should know."""
+    """A photo, straightened and maybe rectified: pixels, their camera, and what the pilot should know."""
 
     pixels: NDArray[np.uint8]
     camera: Camera  # the one that would take these pixels
@@ -44,7 +48,22 @@ class DecodedPhoto:
     reduction: int = 1  # how many of the photo's own pixels, each way, make one of these
     tagged: tuple[KnownAltitude, ...] = ()  # what its tags say of the altitude
     camera_assumed: bool = False  # neither given nor told by its tags
-    gnss: Prior = field(default_factory=Prior)  # where its tags have the aircraft, if that is to be used
+    by_tags: Prior = field(default_factory=Prior)  # how its camera hung; the aircraft's place, if wanted
+    levelling: Levelling | None = None  # how it was rectified, if it was
+    focal_sigma: float = 0.0  # relative deviation of the focal length
+
+    @property
+    def taken_by(self) -> Camera:
+        """The camera that took the photo, which may have been tilted."""
+        return self.camera if self.levelling is None else self.levelling.camera
+
+    def rectified(self, gimbal: Gimbal | None, options: PriorOptions, watch: Stopwatch) -> DecodedPhoto:
+        """The photo as seen straight down, where a gimbal tells of a tilt that can be taken out."""
+        if gimbal is None or gimbal.is_upright or gimbal.tilt_deg > options.most_tilt_deg:
+            return self
+        with watch.stage("rectify"):
+            pixels, camera, made = levelled(self.pixels, self.camera, gimbal)
+        return replace(self, pixels=pixels, camera=camera, levelling=made)
 
 
 def read_photo(
@@ -70,11 +89,14 @@ def read_photo(
     pixels = decoder(photo, max_pixels=options.max_pixels, resolution=resolution)
     reduction = _reduction(pixels, camera, resolution)
     gnss, notes = _gnss(tags, options.priors)
+    by_tags = replace(gnss, gimbal=tags.gimbal if options.tags.believed else None)
     warnings = chosen.warnings + _size_warnings(pixels, bundle) + notes
     tagged = tagged_altitudes(tags, options.tags)
     assumed = chosen.source == NOMINAL
     pixels, camera = undistorted(pixels, _reduced(camera, reduction))
-    return DecodedPhoto(pixels, camera, warnings, reduction, tagged, assumed, gnss)
+    return DecodedPhoto(
+        pixels, camera, warnings, reduction, tagged, assumed, by_tags, focal_sigma=focal_sigma(chosen)
+    )
 
 
 def _gnss(tags: PhotoTags, options: PriorOptions) -> tuple[Prior, tuple[str, ...]]:

@@ -30,6 +30,8 @@ __all__ = ["agreeing_stages", "contradictions", "given_prior", "rows_in_question
 
 #: Hypotheses may be turned so far from the view they lead to, and a little farther.
 _TURN_TOLERANCE_DEG = 20.0
+#: Uneven ground passes for a tilt of some degrees, which contradicts no gimbal.
+_TILT_TOLERANCE_DEG = 5.0
 #: An altitude that is this much off, relatively, is worth a warning however exactly it was given.
 _FAR_OFF = 0.1
 
@@ -55,6 +57,8 @@ def with_deviations(prior: Prior, options: PriorOptions) -> Prior:
     """The same, every place and heading with a deviation, and no place more exact than a map."""
     near_m = prior.near_sigma_m or options.place_m
     turn_deg = prior.heading_sigma_deg or options.heading_deg
+    if prior.heading_deg is None and prior.gimbal is not None and prior.gimbal.by_hand:
+        prior = replace(prior, heading_deg=prior.gimbal.heading_deg)
     return replace(
         prior,
         near_sigma_m=None if prior.near is None else max(near_m, options.least_m),
@@ -75,6 +79,7 @@ def rows_in_question(
         return None
     highest_m = altitude.altitude_m or float(bundle.bins.centers_m[-1])
     reach_m = (math.hypot(*camera.footprint_m(highest_m)) + max(bundle.canonical.footprint_m)) / 2
+    reach_m += _ahead_m(known, highest_m, options)
     references = bundle.references if among is None else among.references
     return rows_within(references, known, epsg=bundle.epsg, reach_m=reach_m, deviations=options.reach)
 
@@ -92,6 +97,7 @@ def _agrees(view: View, known: Prior, camera: Camera, options: PriorOptions) -> 
     """Whether a view's frame reaches the place, and its top the heading, within their deviations."""
     if known.near is not None:
         half_m = math.hypot(*camera.footprint_m(view.altitude_m)) / 2
+        half_m += _ahead_m(known, view.altitude_m, options)
         if _distance_m(view.center, known.near) > options.reach * (known.near_sigma_m or 0.0) + half_m:
             return False
     if known.heading_deg is None:
@@ -100,12 +106,20 @@ def _agrees(view: View, known: Prior, camera: Camera, options: PriorOptions) -> 
     return off_deg <= options.reach * (known.heading_sigma_deg or 0.0) + _TURN_TOLERANCE_DEG
 
 
+def _ahead_m(known: Prior, altitude_m: float, options: PriorOptions) -> float:
+    """How far a camera that its gimbal tilted looks ahead of the aircraft."""
+    if known.gimbal is None or known.gimbal.tilt_deg > options.most_tilt_deg:
+        return 0.0
+    return altitude_m * math.tan(math.radians(known.gimbal.tilt_deg))
+
+
 def contradictions(found: Placement, known: Prior, options: PriorOptions) -> tuple[str, ...]:
     """What was given and the map contradicts, each with both sides, or could not confirm."""
     remarks = (
         _place_remark(found, known, options),
         _heading_remark(found, known, options),
         _altitude_remark(found, known),
+        _gimbal_remark(found, known, options),
         _search_remark(found, known),
     )
     return tuple(remark for remark in remarks if remark)
@@ -115,7 +129,7 @@ def _place_remark(found: Placement, known: Prior, options: PriorOptions) -> str 
     """Aircraft or frame centre: whichever lies nearer, as it is not known which was meant."""
     if found.position is None or known.near is None or known.near_sigma_m is None:
         return None
-    places = [found.position, *([found.place.aircraft] if found.place else [])]
+    places = [found.position, *([found.place.aircraft.position] if found.place else [])]
     off_m = min(_distance_m(place, known.near) for place in places)
     if off_m <= options.reach * known.near_sigma_m:
         return None
@@ -145,6 +159,20 @@ def _altitude_remark(found: Placement, known: Prior) -> str | None:
     return (
         f"{known.altitude_m:.0f} m above ground were given, "
         f"the map shows the photo from {found.altitude_m:.0f} m"
+    )
+
+
+def _gimbal_remark(found: Placement, known: Prior, options: PriorOptions) -> str | None:
+    """Where the map shows another tilt than a gimbal states, by its amount alone."""
+    if found.place is None or known.gimbal is None:
+        return None
+    tilt_deg, gimbal = found.place.view.tilt_deg, known.gimbal
+    if abs(tilt_deg - gimbal.tilt_deg) <= max(options.reach * options.gimbal_deg, _TILT_TOLERANCE_DEG):
+        return None
+    whose = "that was given" if gimbal.by_hand else "in the photo's tags"
+    return (
+        f"the gimbal {whose} contradicts the map: pitch {gimbal.pitch_deg:.0f}° is "
+        f"{gimbal.tilt_deg:.0f}° from straight down, the map shows {tilt_deg:.0f}°"
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nadirfix.camera import Camera
 from nadirfix.image.crop import photo_gsd_m
 from nadirfix.online.answer import Answer, Evidence
+from nadirfix.options.locate import PriorOptions
 from nadirfix.prior import Prior
 from nadirfix.types import ReasonCode
 
@@ -37,7 +38,7 @@ class LocatableRange:
 
 
 def with_likely_reason(
-    answer: Answer, evidence: Evidence, given: Prior, bundle: Bundle, *, off_map: bool
+    answer: Answer, evidence: Evidence, given: Prior, bundle: Bundle, priors: PriorOptions, *, off_map: bool
 ) -> Answer:
     """The answer with what most likely stood in its way, where the map confirms none of the places.
 
@@ -46,7 +47,7 @@ def with_likely_reason(
     best = answer.best
     if best.reason_code != "changed_ground":
         return answer
-    found = _off_map(given) if off_map else _camera(evidence) or _range(evidence, given, bundle)
+    found = _off_map(given) if off_map else _likely(evidence, given, bundle, priors)
     if found is None:
         return answer
     code, why = found
@@ -61,6 +62,22 @@ def _off_map(given: Prior) -> tuple[ReasonCode, str] | None:
     return (
         "off_map",
         f"the place that was given, {lon_deg:.5f}, {lat_deg:.5f} ± {reach_m:.0f} m, is off the map",
+    )
+
+
+def _likely(
+    evidence: Evidence, given: Prior, bundle: Bundle, priors: PriorOptions
+) -> tuple[ReasonCode, str] | None:
+    return _camera(evidence) or _tilt(given, priors) or _range(evidence, given, bundle)
+
+
+def _tilt(given: Prior, priors: PriorOptions) -> tuple[ReasonCode, str] | None:
+    gimbal = given.gimbal
+    if gimbal is None or gimbal.tilt_deg <= priors.most_tilt_deg:
+        return None
+    return "too_tilted", (
+        f"pitch {gimbal.pitch_deg:.0f}° is {gimbal.tilt_deg:.0f}° from straight down, "
+        f"photos are rectified up to {priors.most_tilt_deg:.0f}°"
     )
 
 

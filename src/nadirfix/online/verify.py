@@ -14,6 +14,7 @@ from nadirfix.timing import Stopwatch
 from nadirfix.verify.registration import MAP_SAMPLING, Registration
 from nadirfix.verify.result import verified_places
 from nadirfix.verify.search import VerificationResult, hypothesis_stages, verify_hypotheses
+from nadirfix.verify.tilt import TiltPrior
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle
@@ -42,6 +43,8 @@ def answer_by_verification(
         detector=bundle.keypoint_detector(verification.features),
         options=verification.match,
         watch=watch,
+        levelling=photo.levelling,
+        tilt=_tilt_prior(evidence, options),
     )
     source = PhotoHypotheses(evidence, bundle, plan, options, watch)
     stages = hypothesis_stages(source, options.votes, verification.search)
@@ -50,9 +53,18 @@ def answer_by_verification(
     return replace(answer_of(evidence, result, verification), altitude_by_map=source.swept_altitude)
 
 
+def _tilt_prior(evidence: Evidence, options: LocateOptions) -> TiltPrior | None:
+    """The tilt a gimbal tells, within its deviation; None where there is none to go by."""
+    gimbal, priors = evidence.known.gimbal, options.priors
+    if gimbal is None or gimbal.tilt_deg > priors.most_tilt_deg:
+        return None
+    return TiltPrior(priors.gimbal_deg, gimbal.tilt_deg, gimbal.toward_top_deg)
+
+
 def answer_of(evidence: Evidence, result: VerificationResult, options: VerifyOptions) -> Answer:
     """The confirmed place, or none and the reason; other places the photo matched are reported with it."""
-    places, confirmed = verified_places(result, options), result.reason is None
+    places = verified_places(result, options, focal_sigma=evidence.photo.focal_sigma)
+    confirmed = result.reason is None
     reported = places[int(confirmed) : options.search.reported]
     others = tuple(verified(evidence, place, confirmed=False) for place in reported)
     if result.reason is not None:

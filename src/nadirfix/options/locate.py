@@ -55,15 +55,17 @@ class PriorOptions:
     heading_deg: float = 10.0  # and of a heading
     exif_position: bool = False  # the tags' GNSS position, where no other place is given
     least_m: float = 5.0  # no position is believed more exactly: a map is a few metres off
+    gimbal_deg: float = 1.0  # deviation of the tilt a gimbal states
+    most_tilt_deg: float = 57.0  # photos tilted farther are not rectified: 55°, and two deviations
 
     def __post_init__(self) -> None:
-        widths = (self.reach, self.place_m, self.heading_deg, self.least_m)
-        if not all(0 < width < math.inf for width in widths):
+        widths = (self.reach, self.place_m, self.heading_deg, self.least_m, self.gimbal_deg)
+        if not (all(0 < width < math.inf for width in widths) and 0 <= self.most_tilt_deg < 58):
             raise InputError(
                 "options.invalid",
                 "nothing that is known beforehand can be weighed with these options",
                 seen=f"{self}",
-                do="give a reach and deviations above 0",
+                do="give a reach and deviations above 0, and a tilt below 58 degrees",
             )
 
 

@@ -40,9 +40,11 @@ class MatchOptions:
     reach_m: float = 35.0  # how far off a hypothesis may be
     inlier_px: float = 3.0
     tilt_sigma_deg: float = 0.7  # how far from straight down photos are usually taken
+    tilted_sigma_deg: float = 15.0  # and those that are not
 
     def __post_init__(self) -> None:
-        if not (self.width_px >= 1 and _above_zero(self.reach_m, self.inlier_px, self.tilt_sigma_deg)):
+        lengths = (self.reach_m, self.inlier_px, self.tilt_sigma_deg, self.tilted_sigma_deg)
+        if not (self.width_px >= 1 and _above_zero(*lengths)):
             raise InputError(
                 "options.invalid",
                 "no photo can be matched with the map with these options",
@@ -92,10 +94,11 @@ class CalibrationOptions:
     inflate: float = 3.0  # residuals speak of keypoints, errors of whole photos
     uncovered: float = 1.3  # deviation where there are no inliers, in inlier distances
     floor_m: float = 0.7  # what no number of inliers removes: images of two dates lie apart as a whole
+    uneven: float = 1.0  # deviation of the aircraft for ground that is uneven: in tilts its residuals show
 
     def __post_init__(self) -> None:
         above = (self.confidence_slope, self.inflate)
-        least = (self.uncovered, self.floor_m)
+        least = (self.uncovered, self.floor_m, self.uneven)
         cells = min(self.grid_columns, self.grid_rows) >= 1 and math.isfinite(self.confidence_middle)
         if not (cells and _above_zero(*above) and _from_zero(*least)):
             raise InputError(

@@ -69,14 +69,16 @@ def _add_photos(app: FastAPI, parts: Parts) -> None:
         altitude: Text = None,
         near: Text = None,
         heading: Text = None,
+        gimbal: Text = None,
     ) -> Response:
         """Where one photo was taken, and from how high.
 
-        Its camera and what is known of it (altitude, near, heading) are fields of the form, or parameters
-        where the body is the photo itself. What is known narrows the search; the map confirms the answer.
+        Its camera and what is known of it (altitude, near, heading, gimbal) are fields of the form, or
+        parameters where the body is the photo itself. What is known narrows the search; the map confirms
+        the answer.
         """
-        parameters = {"name": name, "camera": camera, "altitude": altitude, "near": near, "heading": heading}
-        record = await parts.uploads.locate_photo(request, parameters)
+        known = {"altitude": altitude, "near": near, "heading": heading, "gimbal": gimbal}
+        record = await parts.uploads.locate_photo(request, {"name": name, "camera": camera, **known})
         return Response(json_line(record), media_type="application/json")
 
     @app.post(

@@ -14,6 +14,7 @@ __all__ = [
     "BATCH_BODY",
     "LINE_EXAMPLE",
     "PHOTO_BODY",
+    "Aircraft",
     "AltitudeClasses",
     "Bundle",
     "Candidate",
@@ -79,6 +80,18 @@ class AltitudeClasses(_Extensible):
     probability: list[float]
 
 
+class Aircraft(_Extensible):
+    """Where the aircraft was: another answer than the position, with a covariance and a radius of its own."""
+
+    lon: float
+    lat: float
+    easting_m: float
+    northing_m: float
+    altitude_m: float = Field(description="Above ground.")
+    covariance_m2: list[list[float]] = Field(description="East and north.")
+    radius95_m: float
+
+
 class Line(_Extensible):
     """One line of `nadirfix locate`: every field is always there, unknown is null."""
 
@@ -107,7 +120,9 @@ class Line(_Extensible):
     inliers: int | None
     tilt_deg: float | None
     tilt_toward_deg: float | None
-    aircraft: dict[str, Any] | None
+    aircraft: Aircraft | None = Field(
+        description="Where the aircraft was; lon and lat of the line are the middle of the frame."
+    )
     reason: str | None
     reason_code: str | None = Field(
         description="Why there is no fix, as a stable code (docs/verification.md)."
@@ -218,6 +233,7 @@ _FIELDS = {
     "altitude": {"type": "string", "maxLength": LONGEST_TEXT, "example": "300+-20"},
     "near": {"type": "string", "maxLength": LONGEST_TEXT, "example": "14.35,48.86+-50"},
     "heading": {"type": "string", "maxLength": LONGEST_TEXT, "example": "270+-10"},
+    "gimbal": {"type": "string", "maxLength": LONGEST_TEXT, "example": "-60,0,270"},
 }
 
 

@@ -1,7 +1,7 @@
 """How far to trust a match: a chance of being right, and a radius in metres.
 
 ``bench/accuracy/calibrate.py`` measures what the constants should be, on places where the truth is known and
-nothing is evaluated; docs/verification.md says how far that has gone (ADRs 14, 28 and 35).
+nothing is evaluated; docs/verification.md says how far that has gone (ADRs 14, 28, 35 and 57).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.options.verify import CalibrationOptions, VerifyOptions
+from nadirfix.types import View
 from nadirfix.verify.registration import MatchResult
 
 __all__ = [
@@ -75,20 +76,56 @@ def centre_covariance_m2(result: MatchResult, options: VerifyOptions) -> Floats:
     """
     if result.fitted is None:
         raise ValueError("nothing was matched, so there is nothing to be sure of")
+    spread_m2 = options.calibration.inflate**2 * result.fitted.covariance[:2, :2]
+    return spread_m2 + _unknown_m2(result, options) * np.eye(2)
+
+
+def _unknown_m2(result: MatchResult, options: VerifyOptions) -> float:
+    """Variance that residuals do not show: where there are no inliers, and of images as a whole."""
     calibration = options.calibration
-    unknown_m = max(calibration.uncovered * uncovered_m(result, options), calibration.floor_m)
-    return calibration.inflate**2 * result.fitted.covariance[:2, :2] + unknown_m**2 * np.eye(2)
+    return max(calibration.uncovered * uncovered_m(result, options), calibration.floor_m) ** 2
 
 
-def aircraft_covariance_m2(result: MatchResult, centre_m2: Floats, options: CalibrationOptions) -> Floats:
-    """Covariance of the position below the camera: the frame centre's, and the tilt's over the altitude."""
+def aircraft_covariance_m2(result: MatchResult, options: VerifyOptions, *, focal_sigma: float) -> Floats:
+    """Covariance of the position below the camera: what the fit says of it, and what it cannot know.
+
+    Unknown beside what is unknown of the frame centre: how far unevenness of the ground passed for a tilt,
+    and the focal length, of which altitude and tilt are both wrong by its share.
+    """
     if result.fitted is None:
         raise ValueError("nothing was matched, so there is nothing to be sure of")
-    altitude_m = result.view.altitude_m
-    aircraft_from_view = np.hstack([np.eye(2), np.zeros((2, 2)), -altitude_m * np.eye(2)])
-    inflated = options.inflate**2 * result.fitted.covariance
-    extra = aircraft_from_view @ inflated @ aircraft_from_view.T - inflated[:2, :2]
-    return np.asarray(centre_m2 + extra, np.float64)
+    view, calibration = result.view, options.calibration
+    from_view, fitted = _aircraft_from_view(view), result.fitted
+    spread = calibration.inflate**2 * (fitted.covariance - fitted.from_prior) + fitted.from_prior
+    uneven_m = calibration.uneven * view.altitude_m * _uneven_tilt(result)
+    ahead_m = 2 * focal_sigma * view.altitude_m * math.tan(math.radians(view.tilt_deg))
+    toward = np.array(
+        [math.sin(math.radians(view.tilt_toward_deg)), math.cos(math.radians(view.tilt_toward_deg))]
+    )
+    unknown_m2 = _unknown_m2(result, options) + uneven_m**2
+    along_m2 = ahead_m**2 * np.outer(toward, toward)
+    return np.asarray(from_view @ spread @ from_view.T + along_m2 + unknown_m2 * np.eye(2), np.float64)
+
+
+def _aircraft_from_view(view: View) -> Floats:
+    """Derivatives of the position below the camera by the six parameters of a view."""
+    tilt, toward = math.radians(view.tilt_deg), math.radians(view.tilt_toward_deg)
+    along, across = (
+        np.array([math.sin(toward), math.cos(toward)]),
+        np.array([math.cos(toward), -math.sin(toward)]),
+    )
+    # A tilt that grows carries the frame centre away by one over cos², one that turns by its tangent.
+    turned = math.tan(tilt) / tilt if tilt > 0 else 1.0
+    by_tilt = np.outer(along, along) / math.cos(tilt) ** 2 + turned * np.outer(across, across)
+    columns = [np.eye(2), -math.tan(tilt) * along[:, None], np.zeros((2, 1)), -by_tilt]
+    return np.hstack([columns[0], *(view.altitude_m * column for column in columns[1:])])
+
+
+def _uneven_tilt(result: MatchResult) -> float:
+    """How much of a tilt the unevenness is residuals show, in radians: a slope of their size."""
+    assert result.fitted is not None
+    spread_m = np.sqrt(np.var(result.ground_m, axis=0).sum())
+    return float(np.median(result.fitted.residual_m) / max(spread_m, 1e-9))
 
 
 def radius95_m(covariance_m2: Floats) -> float:

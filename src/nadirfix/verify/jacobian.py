@@ -21,8 +21,8 @@ __all__ = ["Residuals"]
 
 Floats = NDArray[np.float64]
 
-#: A tilt nobody flies with, and one beyond which a view cannot be rendered.
-_MAX_TILT = math.radians(45.0)
+#: A tilt beyond which a view cannot be rendered.
+_MAX_TILT = math.radians(59.0)
 #: The altitude is changed by at most this factor's logarithm.
 _MAX_LOG = 1.0
 #: Below this tilt, in radians, quotients of differences are taken from their series: 0 / 0 otherwise.
@@ -70,13 +70,17 @@ class Residuals:
         tilt, toward = math.radians(start.tilt_deg), math.radians(start.tilt_toward_deg)
         self._tilt = np.array([tilt * math.sin(toward), tilt * math.cos(toward)])
 
-    def for_prior(self, change: Floats) -> Floats:
-        """The parameters a prior holds to zero: the changes, but the tilt itself instead of its change."""
-        return np.concatenate([change[:4], self._tilt + change[4:]])
+    def tilt(self, change: Floats) -> Floats:
+        """The tilt east and north these changes lead to, in radians."""
+        return np.asarray(self._tilt + change[4:], np.float64)
+
+    def heading(self, change: Floats) -> float:
+        """The heading these changes lead to, in radians."""
+        return math.radians(self._start.heading_deg) + float(change[3])
 
     def view(self, change: Floats) -> View:
         """The view these changes lead to."""
-        east, north = self._tilt + change[4:]
+        east, north = self.tilt(change)
         start = self._start
         return View(
             start.center.moved(float(change[0]), float(change[1])),
@@ -122,7 +126,7 @@ class Residuals:
 
     def _axes(self, change: Floats) -> Floats:
         """Right, down and into the image of a camera that looks straight down, a column each."""
-        heading = math.radians(self._start.heading_deg) + float(change[3])
+        heading = self.heading(change)
         sin, cos = math.sin(heading), math.cos(heading)
         return np.array([[cos, -sin, 0.0], [-sin, -cos, 0.0], [0.0, 0.0, -1.0]])
 

@@ -1,15 +1,16 @@
 """From pixels of the photo and the ground points they show to the view that fits them, and its covariance.
 
 Six parameters describe a view: where the frame centre lies, altitude, heading, and tilt east and north. They
-are fitted by weighted least squares; photos are nearly always taken straight down, which speaks against a
-tilt that few points support. The covariance follows from the residuals, added up by blocks of the frame:
-neighbouring points err together, and counting them one by one would promise too much (ADR 13).
+are fitted by weighted least squares; what is known of the tilt (most photos are taken straight down, or a
+gimbal says how) speaks against one that few points support. The covariance follows from the residuals,
+added up by blocks of the frame: neighbouring points err together, and counting them one by one would
+promise too much (ADR 13).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from nadirfix.geo.angle import compass_deg
 from nadirfix.geo.pose import project
 from nadirfix.types import Point, View
 from nadirfix.verify.jacobian import Residuals
+from nadirfix.verify.tilt import TiltPrior
 
 __all__ = [
     "FittedView",
@@ -54,6 +56,8 @@ class FittedView:
     view: View
     residual_m: Floats  # one length per point
     covariance: Floats  # east, north (m), log altitude, heading, tilt east, tilt north (rad)
+    # The part of it that is the doubt of what was known beforehand.
+    from_prior: Floats = field(default_factory=lambda: np.zeros((6, 6)))
 
 
 def view_from_homography(ground_from_photo: Floats, camera: Camera, origin: Point) -> View:
@@ -71,37 +75,40 @@ def view_from_homography(ground_from_photo: Floats, camera: Camera, origin: Poin
 
 
 def fit_view(
-    photo_px: Floats, ground_m: Floats, origin: Point, *, camera: Camera, start: View, tilt_sigma_deg: float
+    photo_px: Floats, ground_m: Floats, origin: Point, *, camera: Camera, start: View, tilt: TiltPrior
 ) -> FittedView:
     """The view for which these photo pixels look at these ground points (metres from the origin)."""
-    residuals, prior = Residuals(photo_px, ground_m, origin, camera, start), _prior(tilt_sigma_deg)
+    residuals = Residuals(photo_px, ground_m, origin, camera, start)
     finest_m = _FINEST_PX * camera.gsd_m(start.altitude_m)
-    change = _solved(residuals, prior, finest_m)
+    change = _solved(residuals, tilt, finest_m)
+    _, prior = _prior(residuals, change, tilt)
     residual_m, jacobian = residuals.with_jacobian(change)
     weight = _weights(residual_m, finest_m)
     gradients = _gradients(jacobian, weight, residual_m)
     block = _blocks(photo_px, camera)
-    covariance = _covariance(gradients, _hessian(jacobian, weight, gradients) + prior, prior, block)
-    return FittedView(residuals.view(change), np.hypot(*residual_m), covariance)
+    normal = _hessian(jacobian, weight, gradients) + prior
+    inverse = np.asarray(np.linalg.inv(normal), np.float64)
+    from_prior = np.asarray(inverse @ prior @ inverse, np.float64)
+    covariance = _covariance(gradients, inverse, block) + from_prior
+    return FittedView(residuals.view(change), np.hypot(*residual_m), covariance, from_prior)
 
 
 def solve_view(
-    photo_px: Floats, ground_m: Floats, origin: Point, *, camera: Camera, start: View, tilt_sigma_deg: float
+    photo_px: Floats, ground_m: Floats, origin: Point, *, camera: Camera, start: View, tilt: TiltPrior
 ) -> View:
     """The same view alone, without its covariance."""
     residuals = Residuals(photo_px, ground_m, origin, camera, start)
-    return residuals.view(
-        _solved(residuals, _prior(tilt_sigma_deg), _FINEST_PX * camera.gsd_m(start.altitude_m))
-    )
+    return residuals.view(_solved(residuals, tilt, _FINEST_PX * camera.gsd_m(start.altitude_m)))
 
 
-def _solved(residuals: Residuals, prior: Floats, finest_m: float) -> Floats:
+def _solved(residuals: Residuals, tilt: TiltPrior, finest_m: float) -> Floats:
     """The six changes at which the gradient vanishes (Gauss-Newton with Cauchy weights)."""
     change = np.zeros(6)
     residual_m, jacobian = residuals.with_jacobian(change)
     for _ in range(_ITERATIONS):
         weighted = _weighted(jacobian, _weights(residual_m, finest_m))
-        gradient = weighted @ residual_m.ravel() + prior @ residuals.for_prior(change)
+        pull, prior = _prior(residuals, change, tilt)
+        gradient = weighted @ residual_m.ravel() + pull
         change = change - (step := np.linalg.solve(weighted @ _flat(jacobian).T + prior, gradient))
         if (np.abs(step) < _CONVERGED).all():
             break
@@ -126,10 +133,13 @@ def aircraft_of(view: View) -> Point:
     return view.center.moved(-away_m * math.sin(toward), -away_m * math.cos(toward))
 
 
-def _prior(tilt_sigma_deg: float) -> Floats:
-    """Photos are taken nearly straight down; and, so weakly that only points in one spot notice, as begun."""
-    tilt = math.radians(tilt_sigma_deg)
-    return np.asarray(np.diag(np.array([*_START_SIGMA, tilt, tilt]) ** -2.0), np.float64)
+def _prior(residuals: Residuals, change: Floats, tilt: TiltPrior) -> tuple[Floats, Floats]:
+    """Gradient and Hessian of what is known: the tilt; and, so weakly that only points in one spot notice,
+    all else as begun.
+    """
+    off, jacobian = tilt.residual(residuals.tilt(change), residuals.heading(change))
+    begun = np.array([*_START_SIGMA, np.inf, np.inf]) ** -2.0
+    return begun * change + jacobian.T @ off, np.diag(begun) + jacobian.T @ jacobian
 
 
 def _weights(residual_m: Floats, finest_m: float) -> Floats:
@@ -168,19 +178,18 @@ def _gradients(jacobian: Floats, weight: Floats, residual_m: Floats) -> Floats:
     return np.asarray((weight * residual_m * jacobian).sum(axis=1).T, np.float64)
 
 
-def _covariance(gradients: Floats, normal: Floats, prior: Floats, block: Ints) -> Floats:
-    """Covariance of the six parameters: with points erring each alone, or by blocks, whichever is worse.
+def _covariance(gradients: Floats, inverse: Floats, block: Ints) -> Floats:
+    """What the points' errors do to the six parameters: each erring alone, or by blocks, whichever is worse.
 
     Few blocks say little about themselves, so that way alone can promise too much.
     """
-    inverse = np.linalg.inv(normal)
     together = np.zeros((int(block.max()) + 1, len(inverse)))
     np.add.at(together, block, gradients)
     occupied, count = len(np.unique(block)), 2 * len(gradients)
     # Residuals are small by as many parameters as were fitted.
     unbiased = count / max(count - len(inverse), 1)
     scatters = (unbiased * gradients.T @ gradients, occupied / max(occupied - 1, 1) * together.T @ together)
-    covariances = [inverse @ (scatter + prior) @ inverse for scatter in scatters]
+    covariances = [inverse @ scatter @ inverse for scatter in scatters]
     return np.asarray(max(covariances, key=lambda c: float(c[0, 0] + c[1, 1])), np.float64)
 
 

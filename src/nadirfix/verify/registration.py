@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import cv2
@@ -12,16 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
-from nadirfix.geo.angle import wrap_deg
 from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.geo.texture import Texture
+from nadirfix.image.level import Levelling
 from nadirfix.options.map import RenderOptions
 from nadirfix.options.verify import MatchOptions
 from nadirfix.timing import Stopwatch
 from nadirfix.types import Point, View
 from nadirfix.verify.features import Detector, Features, grey_of
-from nadirfix.verify.matching import ModelEstimate, estimate_models, mutual_matches
-from nadirfix.verify.pose import FittedView, fit_view, ground_residuals_m, solve_view, view_from_homography
+from nadirfix.verify.fitting import Matches, fitted_view
+from nadirfix.verify.matching import estimate_models, mutual_matches
+from nadirfix.verify.pose import FittedView
+from nadirfix.verify.tilt import TiltPrior
 
 __all__ = [
     "FIRST_WIDTH_PX",
@@ -36,7 +38,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
-Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 #: The photo is matched this wide at first, which is enough where it leaves no doubt.
@@ -54,12 +55,6 @@ _REMATCH_REACH = 0.04
 _VALID_SHARE = 0.25
 #: From so many inliers another match at another resolution is worth its time.
 PROMISING_INLIERS = 8
-#: Times that inliers are chosen anew by the fitted view.
-_RESELECTIONS = 3
-#: A view farther from its hypothesis than this is chance.
-_MAX_SCALE, _MAX_TURN_DEG = 1.4, 35.0
-#: Matches below which nothing can be fitted.
-_FEWEST = 4
 #: Windows of the map have sides of a multiple of this.
 _SIDE_STEP_PX = 64
 
@@ -88,14 +83,24 @@ class MatchResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageFeatures:
-    """The keypoints of an image, and the camera that took it."""
+    """The keypoints of an image, the camera that took it, and how it was rectified, if it was."""
 
     camera: Camera
     features: Features
+    levelling: Levelling | None = None
+
+    def as_taken(self, keypoints_px: Floats) -> tuple[Floats, Camera]:
+        """Where keypoints are in the picture as it was taken, and the camera that took it."""
+        if self.levelling is None:
+            return keypoints_px, self.camera
+        return self.levelling.photo_px(keypoints_px), self.levelling.camera
 
 
 class Registration:
-    """A photo, ready to be registered against the map anywhere; keypoints are detected once per size."""
+    """A photo, ready to be registered against the map anywhere; keypoints are detected once per size.
+
+    Of a rectified photo ``levelling`` says how it was taken, and of any ``tilt`` what is known of that.
+    """
 
     def __init__(
         self,
@@ -106,9 +111,12 @@ class Registration:
         detector: Detector,
         options: MatchOptions,
         watch: Stopwatch | None = None,
+        levelling: Levelling | None = None,
+        tilt: TiltPrior | None = None,
     ) -> None:
         self._pixels, self._camera, self._options = pixels, camera, options
         self._texture, self._detect, self._watch = texture, detector, watch or Stopwatch()
+        self._levelling, self._tilt = levelling, tilt
         self._by_width: dict[int, ImageFeatures] = {}
 
     def keypoint_count(self) -> int:
@@ -143,16 +151,17 @@ class Registration:
 
     def _match(self, view: View, reach_m: float, width_px: int) -> MatchResult:
         photo = self._photo(self._width_px(view.altitude_m, width_px))
+        level = view if self._levelling is None else replace(view, tilt_deg=0.0)
         with self._watch.stage("verify_render"):
-            window = window_camera(view, photo.camera, reach_m)
-            rendered = self._texture.render(view, window)
+            window = window_camera(level, photo.camera, reach_m)
+            rendered = self._texture.render(level, window)
         if rendered.valid_share < _VALID_SHARE:
             return MatchResult(view)
         with self._watch.stage("verify_map_points"):
             ground = ImageFeatures(window, self._detect(grey_of(rendered.pixels), rendered.valid))
         with self._watch.stage("verify_match"):
             pairs = mutual_matches(photo.features, ground.features)
-            return match_result(view, photo, ground, pairs, self._options)
+            return match_result(level, photo, ground, pairs, self._options, tilt=self._tilt)
 
     def _width_px(self, altitude_m: float, wanted_px: int) -> int:
         """How wide the photo is matched: no finer than the map, in steps so that few sizes are needed."""
@@ -165,7 +174,8 @@ class Registration:
             with self._watch.stage("verify_photo_points"):
                 small = _resized(self._finest, self._camera, width_px)
                 camera = self._camera.resized(small.shape[1], small.shape[0])
-                self._by_width[width_px] = ImageFeatures(camera, self._detect(grey_of(small)))
+                made = self._levelling and self._levelling.resized(self._camera, camera)
+                self._by_width[width_px] = ImageFeatures(camera, self._detect(grey_of(small)), made)
         return self._by_width[width_px]
 
     @cached_property
@@ -192,8 +202,9 @@ def _resized(pixels: Bytes, camera: Camera, width_px: int) -> Bytes:
 
 
 def match_result(
-    view: View, photo: ImageFeatures, ground: ImageFeatures, pairs: tuple[Ints, Ints], options: MatchOptions
-) -> MatchResult:
+    view: View, photo: ImageFeatures, ground: ImageFeatures, pairs: tuple[Ints, Ints], options: MatchOptions,
+    *, tilt: TiltPrior | None = None,
+) -> MatchResult:  # fmt: skip
     """What matched keypoints say: the view with the most inliers among them."""
     rows, others = pairs
     photo_px = photo.features.keypoints_px[rows].astype(np.float64)
@@ -202,10 +213,14 @@ def match_result(
         view, ground.camera, (ground.camera.width_px, ground.camera.height_px)
     )
     ground_m = np.stack(project(ground_from_map, map_px[:, 0], map_px[:, 1]), axis=1)
-    matches = _Matches(photo_px, ground_m, view.center, photo.camera, options)
+    taken_px, taken_by = photo.as_taken(photo_px)
+    matches = Matches(
+        taken_px, ground_m, view.center, taken_by, photo.camera.gsd_m(1.0), options, tilt,
+        photo.levelling.level_from_photo if photo.levelling else None,
+    )  # fmt: skip
     best = MatchResult(view, len(rows))
     for model in estimate_models(photo_px, map_px, inlier_px=options.inlier_px):
-        fitted, inliers = _fitted(model, ground_from_map, view, matches)
+        fitted, inliers = fitted_view(model, ground_from_map, view, photo.camera, matches)
         if fitted is not None and np.count_nonzero(inliers) > best.inliers:
             share = photo_px[inliers] / [photo.camera.width_px, photo.camera.height_px]
             gsd_m, there = photo.camera.gsd_m(fitted.view.altitude_m), ground_m[inliers]
@@ -215,59 +230,5 @@ def match_result(
     return best
 
 
-def _fitted(
-    model: ModelEstimate, ground_from_map: Floats, hypothesis: View, matches: _Matches
-) -> tuple[FittedView | None, Flags]:
-    """The view a homography stands for, fitted to its inliers; None where it is far from the hypothesis."""
-    homography = ground_from_map @ model.map_from_photo
-    start = view_from_homography(homography, matches.camera, hypothesis.center)
-    if not _plausible(start, hypothesis):
-        return None, model.inliers
-    fitted, inliers = matches.fitted(start, model.inliers)
-    if fitted is None or not _plausible(fitted.view, hypothesis):
-        return None, inliers
-    return fitted, inliers
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Matches:
-    """Matched keypoints of photo and ground, and how a view is fitted to those that agree with it."""
-
-    photo_px: Floats
-    ground_m: Floats
-    origin: Point
-    camera: Camera
-    options: MatchOptions
-
-    def fitted(self, start: View, inliers: Flags) -> tuple[FittedView | None, Flags]:
-        """Fit to the inliers, choose those of that fit, and again: a homography bends after its points."""
-        view, sigma_deg = start, self.options.tilt_sigma_deg
-        for _ in range(_RESELECTIONS):
-            if np.count_nonzero(inliers) < _FEWEST:
-                return None, inliers
-            view = solve_view(*self._those(inliers), camera=self.camera, start=view, tilt_sigma_deg=sigma_deg)
-            before, inliers = inliers, self._inliers(view)
-            if np.array_equal(before, inliers):
-                break
-        if np.count_nonzero(inliers) < _FEWEST:
-            return None, inliers
-        found = fit_view(*self._those(inliers), camera=self.camera, start=view, tilt_sigma_deg=sigma_deg)
-        return found, inliers
-
-    def _those(self, inliers: Flags) -> tuple[Floats, Floats, Point]:
-        return self.photo_px[inliers], self.ground_m[inliers], self.origin
-
-    def _inliers(self, view: View) -> Flags:
-        off_m = ground_residuals_m(self.photo_px, self.ground_m, self.origin, camera=self.camera, view=view)
-        return np.asarray(off_m <= self.options.inlier_px * self.camera.gsd_m(view.altitude_m), np.bool_)
-
-
 def _coordinates(point: Point) -> Floats:
     return np.array([point.east_m, point.north_m])
-
-
-def _plausible(view: View, hypothesis: View) -> bool:
-    """Whether a view is one that the hypothesis could have meant; one far from it is chance."""
-    ratio = view.altitude_m / hypothesis.altitude_m
-    turned_deg = abs(wrap_deg(view.heading_deg - hypothesis.heading_deg))
-    return 1 / _MAX_SCALE <= ratio <= _MAX_SCALE and turned_deg <= _MAX_TURN_DEG

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.options.verify import VerifyOptions
-from nadirfix.types import Point, View
+from nadirfix.types import Aircraft, View
 from nadirfix.verify.calibration import (
     aircraft_covariance_m2,
     centre_covariance_m2,
@@ -31,24 +31,37 @@ class VerifiedPlace:
     confidence: float
     covariance_m2: NDArray[np.float64]
     radius95_m: float
-    aircraft: Point
-    aircraft_radius95_m: float
+    aircraft: Aircraft
 
 
-def verified_places(result: VerificationResult, options: VerifyOptions) -> list[VerifiedPlace]:
-    """The best match of each place that the map shows anything of the photo at, best first."""
-    return [_place_of(match, options) for match in result.distinct]
+def verified_places(
+    result: VerificationResult, options: VerifyOptions, *, focal_sigma: float = 0.0
+) -> list[VerifiedPlace]:
+    """The best match of each place that the map shows anything of the photo at, best first.
+
+    ``focal_sigma`` is the relative deviation of the camera's focal length, which the aircraft's place
+    follows.
+    """
+    return [_place_of(match, options, focal_sigma) for match in result.distinct]
 
 
-def _place_of(match: MatchResult, options: VerifyOptions) -> VerifiedPlace:
+def _place_of(match: MatchResult, options: VerifyOptions, focal_sigma: float) -> VerifiedPlace:
     covariance_m2 = centre_covariance_m2(match, options)
-    aircraft_m2 = aircraft_covariance_m2(match, covariance_m2, options.calibration)
     return VerifiedPlace(
         view=match.view,
         inliers=match.inliers,
         confidence=confidence_of(match, options.calibration),
         covariance_m2=covariance_m2,
         radius95_m=radius95_m(covariance_m2),
-        aircraft=aircraft_of(match.view),
-        aircraft_radius95_m=radius95_m(aircraft_m2),
+        aircraft=_aircraft(match, options, focal_sigma),
+    )
+
+
+def _aircraft(match: MatchResult, options: VerifyOptions, focal_sigma: float) -> Aircraft:
+    covariance_m2 = aircraft_covariance_m2(match, options, focal_sigma=focal_sigma)
+    return Aircraft(
+        position=aircraft_of(match.view),
+        altitude_m=match.view.altitude_m,
+        covariance_m2=covariance_m2,
+        radius95_m=radius95_m(covariance_m2),
     )

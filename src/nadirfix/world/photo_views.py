@@ -23,6 +23,8 @@ __all__ = ["PhotoMap", "Picture", "check_views", "plan_views"]
 _PROBE_PX = (64, 48)
 _ATTEMPTS = 200
 _VIEW_STREAM, _TILT_STREAM = 1, 3
+#: How far down, over how far into the picture, a ray must point at least.
+_STEEPEST = 0.02
 _DIGITS = 3  # a photo list keeps four, so that its views can be rendered again exactly
 
 
@@ -80,6 +82,13 @@ def check_views(
     _check_options(options)
     tilted = [_tilted(view, options, index) for index, view in enumerate(views)]
     for number, view in enumerate(tilted, start=1):
+        if _sees_horizon(view, camera):
+            raise InputError(
+                "manifest.invalid",
+                "a view sees the horizon",
+                seen=f"view {number} of {len(tilted)}, tilted by {view.tilt_deg:.1f}°, camera {camera.spec}",
+                do="give a smaller --tilt, or a camera with a longer focal length",
+            )
         if photo_map.render(view, camera, _PROBE_PX).valid_share == 0:
             raise InputError(
                 "manifest.invalid",
@@ -131,7 +140,7 @@ def _sampled(
     view = View(Point(west, south, photo_map.epsg), altitude_m, heading_deg, tilt_deg, toward_deg)
     low_e, high_e, low_n, high_n = _reach_m(view, camera)
     room_e, room_n = east - west - (high_e - low_e), north - south - (high_n - low_n)
-    if room_e < 0 or room_n < 0:
+    if room_e < 0 or room_n < 0 or _sees_horizon(view, camera):
         return None
     center = Point(
         round(west - low_e + share_east * room_e, _DIGITS),
@@ -149,6 +158,13 @@ def _tilted(view: View, options: SimulateOptions, index: int) -> View:
     tilt_deg = round(stream.uniform(0, 1) * options.tilt_max_deg, _DIGITS)
     toward_deg = round(stream.uniform(0, 360), _DIGITS) % 360
     return View(view.center, view.altitude_m, view.heading_deg, tilt_deg, toward_deg)
+
+
+def _sees_horizon(view: View, camera: Camera) -> bool:
+    """Whether a corner of the frame looks so far ahead that there is no ground to render."""
+    size = (camera.width_px, camera.height_px)
+    corners = np.array([[0.0, size[0], size[0], 0.0], [0.0, 0.0, size[1], size[1]], [1.0] * 4])
+    return bool((ground_from_pixel(view, camera, size)[2] @ corners < _STEEPEST).any())
 
 
 def _reach_m(view: View, camera: Camera) -> tuple[float, float, float, float]:
@@ -194,7 +210,7 @@ def _check_options(options: SimulateOptions) -> None:
         "altitudes must be positive and rise": 0 < options.altitude_min_m <= options.altitude_max_m,
         "noise must be 0 or more grey levels": options.noise_levels >= 0,
         "JPEG quality must be 1 to 100": 1 <= options.jpeg_quality <= 100,
-        "tilt must be 0 or more and below 45 degrees": 0 <= options.tilt_max_deg < 45,
+        "tilt must be 0 or more and at most 55 degrees": 0 <= options.tilt_max_deg <= 55,
         "the share on the map must be 0 to 1": 0 <= options.valid_share <= 1,
         "the seed must be 0 or more": options.seed >= 0,
     }

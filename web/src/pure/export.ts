@@ -35,6 +35,10 @@ const FLAT = [
   "inliers",
   "tilt_deg",
   "tilt_toward_deg",
+  "aircraft_lon",
+  "aircraft_lat",
+  "aircraft_altitude_m",
+  "aircraft_radius95_m",
   "reason",
   "reason_code",
   "crop_clamped",
@@ -68,10 +72,17 @@ export function toCsv(results: Result[]): string {
 }
 
 function csvRow(result: Result, withTruth: boolean): unknown[] {
-  const flat = result.answer as unknown as Properties;
+  const flat = flatFields(result.answer);
   const error = result.answer.status === "error" ? result.answer.error : null;
   const known = withTruth ? Object.values(truthFields(result)) : [];
   return [...FLAT.map((name) => flat[name]), ...ERROR.map((name) => error?.[name]), ...known];
+}
+
+/** What a table holds of an answer; the aircraft's place is flat there. */
+function flatFields(answer: Answer): Properties {
+  const fields = answer as unknown as Properties;
+  const aircraft = Object.entries((fields.aircraft as Properties | null | undefined) ?? {});
+  return { ...fields, ...Object.fromEntries(aircraft.map(([name, value]) => [`aircraft_${name}`, value])) };
 }
 
 function truthFields(result: Result): Properties {

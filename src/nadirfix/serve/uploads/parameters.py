@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from nadirfix.altitude.prior import parse_altitude_prior
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
-from nadirfix.prior import Prior, parse_heading, parse_near
+from nadirfix.prior import Prior, parse_gimbal_prior, parse_heading, parse_near
 from nadirfix.serve.options import LONGEST_NAME
 
 __all__ = ["FIELDS", "RequestParameters", "check_file_type", "clean_name"]
 
 #: What may be said of a photo beside its name, in a query or as fields of a form.
-FIELDS = ("camera", "altitude", "near", "heading")
+FIELDS = ("camera", "altitude", "near", "heading", "gimbal")
 
 #: First bytes of the formats that cameras write. Pillow opens others too: they are not needed, and some of
 #: them start programs.
@@ -45,6 +45,7 @@ class RequestParameters:
             ("altitude", parse_altitude_prior),
             ("near", parse_near),
             ("heading", parse_heading),
+            ("gimbal", parse_gimbal_prior),
         ):
             prior = parse(sent[key]).over(prior) if key in sent else prior
         camera = Camera.from_spec(sent["camera"]) if "camera" in sent else None
