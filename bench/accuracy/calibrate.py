@@ -114,7 +114,7 @@ def confidence(rows: Sequence[Row]) -> dict[str, Any]:
     start = float(np.percentile(wrong, 90))
     beyond = wrong[wrong > start] - start
     slope, share = 1 / float(beyond.mean()), len(beyond) / len(wrong)
-    hypotheses = search.middle + search.altitude_sweep + search.whole_frame
+    hypotheses = search.middle + search.swept + search.altitude_sweep + 2 * search.whole_frame
     enough = start + math.log(hypotheses * share / WRONG) / slope
     odds = math.log(search.min_confidence / (1 - search.min_confidence))
     return {
@@ -149,7 +149,7 @@ def radius(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def chosen(known: Known) -> tuple[float, ...]:
-    steps = (np.arange(0.0, 8.01, 0.5), np.arange(0.0, 2.01, 0.1), np.arange(0.0, 2.01, 0.1))
+    steps = (np.arange(0.0, 8.01, 0.5), np.arange(0.0, 2.01, 0.1), np.arange(0.0, 3.01, 0.1))
     holding = (constants for constants in itertools.product(*steps) if known.worst(*constants) >= HELD)
     best = max(holding, key=lambda constants: known.likelihood(*constants))
     return tuple(round(float(value), 2) for value in best)
@@ -167,8 +167,8 @@ class Known:
         self.here = {str(name): np.flatnonzero(places == name) for name in np.unique(places)}
 
     def spread_m2(self, inflate: float, uncovered: float, floor_m: float) -> np.ndarray:
-        floor_m2 = uncovered**2 * self.uncovered_m2 + floor_m**2
-        return inflate**2 * self.fit_m2 + floor_m2[:, None]
+        unknown_m2 = np.maximum(uncovered**2 * self.uncovered_m2, floor_m**2)
+        return inflate**2 * self.fit_m2 + unknown_m2[:, None]
 
     def radii_m(self, *constants: float) -> np.ndarray:
         return radii95_m(self.spread_m2(*constants))

@@ -24,7 +24,7 @@ from nadirfix.world.make import make_world
 
 Pair = tuple[np.ndarray, View]
 CAMERA = Camera(1024, 768, 600.0, 600.0)
-ALTITUDE_M = (100.0, 600.0)
+ALTITUDE_M = (35.0, 600.0)
 COMPONENTS = 24
 
 
@@ -75,7 +75,8 @@ def photos(source: Texture, given: argparse.Namespace) -> list[Pair]:
     largest_m = min(ALTITUDE_M[1], 0.6 * min(east - west, north - south))
     while len(taken) < given.count:
         place = Point(rng.uniform(west, east), rng.uniform(south, north), source.epsg)
-        view = View(place, rng.uniform(ALTITUDE_M[0], largest_m), rng.uniform(0, 360))
+        altitude_m = math.exp(rng.uniform(math.log(ALTITUDE_M[0]), math.log(largest_m)))
+        view = View(place, altitude_m, rng.uniform(0, 360))
         if source.render(view, CAMERA, (64, 48)).valid_share > 0.99:
             rendered = warped(source.render(view, CAMERA).pixels, view, given, rng)
             pixels = rendered + rng.normal(0, 2, (CAMERA.height_px, CAMERA.width_px, 3))

@@ -50,11 +50,20 @@ class Recorder:
 
     from_frame = from_spectrum
 
+    def from_frame_by_spectrum(self, options: VoteOptions) -> list[Hypothesis]:
+        return self.from_spectrum(options) if self.sweeps else []
+
 
 def test_the_map_is_swept_before_the_spectrum_has_its_say_and_the_frame_comes_last() -> None:
     source = Recorder()
     stages = hypothesis_stages(source, VoteOptions(), SearchOptions())
-    assert [(source.sweeps, len(source.given)) for _ in stages] == [(0, 0), (1, 0), (1, 1), (1, 2)]
+    assert [(source.sweeps, len(source.given)) for _ in stages] == [(0, 0), (1, 0), (1, 1), (1, 2), (1, 3)]
+
+
+def test_without_a_sweep_the_whole_frame_votes_once() -> None:
+    source = Recorder()
+    stages = hypothesis_stages(source, VoteOptions(), SearchOptions(swept=0))
+    assert [len(source.given) for _ in stages] == [0, 1, 2]
 
 
 def test_the_whole_frame_votes_last_and_only_when_it_comes_to_that() -> None:

@@ -91,6 +91,17 @@ class PhotoHypotheses:
             ]
             return found[0] if len(found) == 1 else merged(found[0], found[1], options)
 
+    def from_frame_by_spectrum(self, options: VoteOptions) -> list[Hypothesis]:
+        """From the whole frame at altitudes by spectrum and tags alone; nothing where that was all there was.
+
+        Where the map pointed to wrong altitudes the frame has not voted at the right one yet.
+        """
+        if self._sweep is None:
+            return []
+        levels = likely_altitudes(self._estimate, self._altitude.known, options)
+        with self._watch.stage("votes"):
+            return hypotheses(self._crops, self._scales(levels, options), options)
+
     @property
     def altitude_by_map(self) -> AltitudePosterior | None:
         """The altitude by the map alone; None where none was swept for."""

@@ -64,7 +64,7 @@ class SearchOptions:
     beyond_doubt: float = 30.0  # inlier score from which only a perceptual alias could do as well
     alias_share: float = 0.6  # and an alias is retrieved with at least this share of the score
     competing: int = 1  # other places that must have been matched in vain
-    min_confidence: float = 0.98  # an answer is given from here
+    min_confidence: float = 0.99  # an answer is given from here; false matches grow with the views that are tried
     reported: int = 4  # hypotheses reported with an answer
 
     def __post_init__(self) -> None:

@@ -68,12 +68,16 @@ def uncovered_m(result: MatchResult, options: VerifyOptions) -> float:
 
 
 def centre_covariance_m2(result: MatchResult, options: VerifyOptions) -> Floats:
-    """Covariance of the frame centre, east and north: what the inliers say, and what they cannot know."""
+    """Covariance of the frame centre, east and north: what the inliers say, and what they cannot know.
+
+    That is the larger of two: ground that is warped under the part of the frame without inliers, and images of
+    two dates that lie apart as a whole.
+    """
     if result.fitted is None:
         raise ValueError("nothing was matched, so there is nothing to be sure of")
     calibration = options.calibration
-    unknown_m2 = (calibration.uncovered * uncovered_m(result, options)) ** 2 + calibration.floor_m**2
-    return calibration.inflate**2 * result.fitted.covariance[:2, :2] + unknown_m2 * np.eye(2)
+    unknown_m = max(calibration.uncovered * uncovered_m(result, options), calibration.floor_m)
+    return calibration.inflate**2 * result.fitted.covariance[:2, :2] + unknown_m**2 * np.eye(2)
 
 
 def aircraft_covariance_m2(result: MatchResult, centre_m2: Floats, options: CalibrationOptions) -> Floats:

@@ -81,14 +81,18 @@ class HypothesisSource(Protocol):
     def from_frame(self, options: VoteOptions) -> list[Hypothesis]:
         """What crops of the whole frame vote for, at the altitudes all of that and the map speak for."""
 
+    def from_frame_by_spectrum(self, options: VoteOptions) -> list[Hypothesis]:
+        """The same at the altitudes of the spectrum alone; nothing where the map was not swept."""
+
 
 def hypothesis_stages(
     source: HypothesisSource, votes: VoteOptions, options: SearchOptions
 ) -> Iterator[HypothesisStage]:
     """What looks like the photo's middle; if the map confirms none of that, its middle at every altitude.
 
-    And if it confirms none of those either, the whole frame at every altitude. Each stage costs more than
-    the one before and is made only when it comes to that.
+    And if it confirms none of those either, the whole frame at every altitude: those the map speaks for, then
+    those of the spectrum alone. Each stage costs more than the one before and is made only when it comes to
+    that.
     """
     if options.middle:
         yield HypothesisStage(source.from_middle(votes), options.middle)
@@ -99,6 +103,8 @@ def hypothesis_stages(
         yield HypothesisStage(source.from_spectrum(replace(frame, crops=1)), options.altitude_sweep)
     if options.whole_frame:
         yield HypothesisStage(source.from_frame(frame), options.whole_frame)
+        if options.swept and (by_spectrum := source.from_frame_by_spectrum(frame)):
+            yield HypothesisStage(by_spectrum, options.whole_frame)
 
 
 def verify_hypotheses(
