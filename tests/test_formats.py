@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from nadirfix.errors import InputError
+from nadirfix.files.text import from_cell, printable
 from nadirfix.formats import csv_text, error_record, geojson, geojson_text, json_line, kml_text
-from nadirfix.text import from_cell, printable
 from nadirfix.types import Candidates, Fix, Point
 
 HERE = Point(452_512.345678901, 5_411_498.7654321, 32633)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from nadirfix.evaluation.answer_files import evaluate
     from nadirfix.geo.geomap import GeoMap
     from nadirfix.geo.texture import Texture
-    from nadirfix.gimbal import Gimbal
     from nadirfix.offline import build_bundle
     from nadirfix.online import locate
     from nadirfix.options.locate import LocateOptions
     from nadirfix.options.recipe import Recipe, load_recipe
     from nadirfix.prior import Prior
     from nadirfix.types import Aircraft, AltitudeEstimate, Candidates, Fix, Hypothesis, Point, View
+    from nadirfix.types.gimbal import Gimbal
 
 __all__ = [
     "Aircraft",
@@ -75,7 +75,7 @@ _NAMES_BY_HOME = {
     "evaluation.answer_files": ("evaluate",),
     "geo.geomap": ("GeoMap",),
     "geo.texture": ("Texture",),
-    "gimbal": ("Gimbal",),
+    "types.gimbal": ("Gimbal",),
     "offline": ("build_bundle",),
     "online": ("locate",),
     "options.locate": ("LocateOptions",),

@@ -16,8 +16,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from nadirfix.errors import NadirfixError
-from nadirfix.owned import Contents
-from nadirfix.text import json_text, printable, to_cell
+from nadirfix.files.owned import Contents
+from nadirfix.files.text import json_text, printable, to_cell
 
 __all__ = ["csv_text", "error_record", "geojson", "geojson_text", "json_line", "kml_text", "own_answers"]
 

@@ -2,7 +2,7 @@
 
 A photo list (``manifest.csv``) has ``photo``, either ``lon, lat`` or ``easting_m, northing_m, epsg``, and
 ``altitude_m`` (empty where it is not known); ``heading_deg`` may be there. Photo paths are relative to the
-list's own folder; what a spreadsheet or a terminal would misread in them is escaped (``text``).
+list's folder; what a spreadsheet or terminal would misread is escaped (``files.text``).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import TypeVar
 
 from nadirfix.errors import InputError
 from nadirfix.files import atomic_file
-from nadirfix.gimbal import Gimbal
+from nadirfix.files.text import from_cell, to_cell
 from nadirfix.prior import Prior
-from nadirfix.text import from_cell, to_cell
 from nadirfix.types import Point, View, is_utm
+from nadirfix.types.gimbal import Gimbal
 
 __all__ = ["PhotoRecord", "read_photo_list", "read_priors", "read_views", "write_photo_list"]
 
@@ -284,15 +284,13 @@ def _is_projected(epsg: int) -> bool:
 
 
 def _cells(record: PhotoRecord, folder: Path) -> dict[str, str]:
-    lon_deg, lat_deg = record.point.lonlat
-    numbers = {"altitude_m": record.altitude_m, **{column: getattr(record, column) for column in _OPTIONAL}}
+    place, (lon_deg, lat_deg) = record.point, record.point.lonlat
+    numbers = {column: getattr(record, column) for column in ("altitude_m", *_OPTIONAL)}
     return {
         "photo": Path(os.path.relpath(record.photo, folder)).as_posix(),
         "lon": f"{lon_deg:.9f}",
         "lat": f"{lat_deg:.9f}",
-        "easting_m": f"{record.point.east_m:.4f}",
-        "northing_m": f"{record.point.north_m:.4f}",
-        "epsg": str(record.point.epsg),
+        **{"easting_m": f"{place.east_m:.4f}", "northing_m": f"{place.north_m:.4f}", "epsg": str(place.epsg)},
         **{column: "" if value is None else f"{value:.4f}" for column, value in numbers.items()},
     }
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from nadirfix.errors import InputError
-from nadirfix.gimbal import Gimbal, parse_gimbal
 from nadirfix.types import Point
+from nadirfix.types.gimbal import Gimbal, parse_gimbal
 
 __all__ = [
     "Above",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nadirfix.footprint import footprint_of
 from nadirfix.types import AltitudeEstimate, Candidates, Fix, KnownAltitude
+from nadirfix.types.footprint import footprint_of
 
 __all__ = ["fix_record"]
 

@@ -15,9 +15,9 @@ from nadirfix.camera import Camera
 from nadirfix.cli import app, demo
 from nadirfix.cli.stages import Stage, run_stages
 from nadirfix.errors import InputError
+from nadirfix.files.owned import any_file
 from nadirfix.options.map import SimulateOptions, WorldOptions
 from nadirfix.options.recipe import FitOptions
-from nadirfix.owned import any_file
 from nadirfix.photo_list import read_photo_list
 from tests.bundles import RECIPE
 

@@ -20,7 +20,7 @@ import pytest
 import nadirfix as nadirfix_package
 from nadirfix.cli import main
 from nadirfix.errors import out_of_memory
-from nadirfix.text import from_cell
+from nadirfix.files.text import from_cell
 from tests.command import PROGRAM, nadirfix, write_map
 
 SOURCE = Path(nadirfix_package.__file__).parents[1]

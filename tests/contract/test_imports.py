@@ -13,12 +13,12 @@ from sources import BIN, PACKAGE, module_path, modules, room
 #: Who may import whom: a room imports from the lines above its own, never from its own line or below.
 #: A dotted name is a part of a room that has a line of its own.
 LAYERS = """
-    errors  arrays  random_numbers  parallel  timing  weights  text     nothing of ours below them
-    owned                                                         what of ours lies at a path
-    point  gimbal                                                 a place; how a camera hung
+    errors  arrays  random_numbers  parallel  timing  weights     nothing of ours below them
+    files.owned  files.text                                       what of ours lies at a path; safe text
+    types.point  types.gimbal                                     a place; how a camera hung
     types  camera  files                                          the nouns, safe files
     prior                                                         what is known beforehand
-    footprint                                                     the ground a fix shows
+    types.footprint                                               the ground a fix shows
     formats  serialise  photo_list                                the nouns written down
     options                                                       every setting with its default
     geo  image                                                    the map; the photo

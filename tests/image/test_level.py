@@ -9,9 +9,9 @@ import pytest
 
 from nadirfix.camera import Camera
 from nadirfix.geo.pose import ground_from_pixel, project
-from nadirfix.gimbal import Gimbal
 from nadirfix.image.level import level_camera, levelled
 from nadirfix.types import Point, View
+from nadirfix.types.gimbal import Gimbal
 
 CAMERA = Camera(1024, 768, 600.0, 610.0)
 CENTER = Point(500_000.0, 5_400_000.0, 32633)

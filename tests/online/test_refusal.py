@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from nadirfix.camera import Camera
-from nadirfix.gimbal import Gimbal
 from nadirfix.online import locate
 from nadirfix.online.altitude import PhotoAltitude
 from nadirfix.online.answer import Answer, refused
@@ -17,6 +16,7 @@ from nadirfix.online.refusal import LocatableRange, with_likely_reason
 from nadirfix.options.locate import LocateOptions, PriorOptions
 from nadirfix.prior import Prior
 from nadirfix.types import AltitudeEstimate, Fix, KnownAltitude, Point
+from nadirfix.types.gimbal import Gimbal
 from nadirfix.verify.features import Detector
 from tests.online.test_answer import evidence
 from tests.places import CAMERA, other_place

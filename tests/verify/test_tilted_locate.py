@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from nadirfix.gimbal import Gimbal
 from nadirfix.image.exif_writer import encode_jpeg
 from nadirfix.online import locate
 from nadirfix.options.locate import LocateOptions, TagOptions
 from nadirfix.prior import Prior
 from nadirfix.types import Fix, View
+from nadirfix.types.gimbal import Gimbal
 from nadirfix.verify.features import Detector
 from nadirfix.verify.pose import aircraft_of
 from tests.places import CAMERA, photo_from, place, view_of

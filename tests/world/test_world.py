@@ -13,7 +13,7 @@ import pytest
 import rasterio
 
 from nadirfix.errors import InputError, OutputError
-from nadirfix.owned import MARKER
+from nadirfix.files.owned import MARKER
 from nadirfix.world import World, make_world
 from nadirfix.world.files import write_world
 from nadirfix.world.noise import Noise

@@ -77,11 +77,11 @@ def check_network(path: Path) -> None:
     """Raise ``ValueError`` where a file is no network of known operators, or needs too much memory."""
     if path.stat().st_size > _MOST_BYTES:
         raise ValueError(f"it is {path.stat().st_size} bytes long")
-    skeleton, constants = _looked_into(memoryview(path.read_bytes()))
+    skeleton, constants = _skeleton_of(memoryview(path.read_bytes()))
     _check_sizes(inferred_shapes(skeleton), constants)
 
 
-def _looked_into(view: memoryview) -> tuple[bytes, set[str]]:
+def _skeleton_of(view: memoryview) -> tuple[bytes, set[str]]:
     network = _parsed(view)
     for node in network.nodes:
         _check_node(node)

@@ -15,7 +15,6 @@ from nadirfix.cli.evaluate import SourceFormat
 from nadirfix.cli.progress import progress_bar
 from nadirfix.cli.tables import print_methods
 from nadirfix.errors import InputError
-from nadirfix.evaluation.datasets import read_queries
 from nadirfix.options.recipe import load_recipe
 
 __all__ = ["KnownFrom", "compare"]
@@ -73,6 +72,8 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Locate the same photos with several methods, and say which is better and how sure that is."""
+    from nadirfix.evaluation.datasets import read_queries
+
     rows = read_queries(source, kind=kind.value, epsg=epsg)
     settings = {
         "maps": maps,

@@ -16,9 +16,9 @@ from nadirfix.cli.readme import figures_block, put_block
 from nadirfix.cli.stages import Stage, StageResults, run_stages
 from nadirfix.cli.tables import print_comparison, print_stages
 from nadirfix.files import Progress, check_folder
+from nadirfix.files.owned import Recognise, marked
 from nadirfix.options.map import SimulateOptions, WorldOptions
 from nadirfix.options.recipe import RECIPES, SHIPPED_ALTITUDE, SHIPPED_PLACE, FitOptions, Recipe, ships
-from nadirfix.owned import Recognise, marked
 
 __all__ = ["demo"]
 

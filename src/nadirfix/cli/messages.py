@@ -14,7 +14,7 @@ from typing import Any
 
 from nadirfix.errors import NadirfixError, OutputError
 from nadirfix.files import FULL_DISK
-from nadirfix.text import json_text, printable
+from nadirfix.files.text import json_text, printable
 
 __all__ = ["error_line", "give_up_stdout", "print_note", "print_result", "stdout_writer", "write_stderr"]
 

@@ -48,16 +48,8 @@ def relabel(
     rows = read_queries(source, kind=kind.value, epsg=epsg)
     photo_camera = Camera.parse(camera) if camera else None
     with progress_bar(quiet) as progress:
-        offsets = _run(
-            rows,
-            bundle,
-            out,
-            source=source,
-            camera=photo_camera,
-            options=options,
-            overwrite=overwrite,
-            progress=progress,
-        )
+        settings = {"camera": photo_camera, "options": options, "overwrite": overwrite}
+        offsets = _run(rows, bundle, out, source=source, progress=progress, **settings)
     _print_summary(offsets, out, quiet=quiet)
     print_result({"out": str(out), **offsets})
     if offsets["unreadable"]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nadirfix.files import remove_ours
-from nadirfix.owned import Recognise, any_file
+from nadirfix.files.owned import Recognise, any_file
 
 __all__ = ["Stage", "StageResults", "run_stages"]
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from types import FrameType
 from typing import Any, TextIO, cast
 
-from nadirfix.text import printable
+from nadirfix.files.text import printable
 
 __all__ = ["escaped_messages", "stop_on_sigterm", "usable_streams"]
 

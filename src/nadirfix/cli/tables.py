@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nadirfix.text import printable
+from nadirfix.files.text import printable
 
 __all__ = ["print_ablation", "print_comparison", "print_methods", "print_stages"]
 

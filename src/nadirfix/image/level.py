@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
-from nadirfix.gimbal import Gimbal, level_from_camera
+from nadirfix.types.gimbal import Gimbal, level_from_camera
 
 __all__ = ["Levelling", "level_camera", "levelled"]
 

@@ -14,12 +14,12 @@ from PIL import Image
 
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
-from nadirfix.gimbal import Gimbal
 from nadirfix.image.decode import open_photo
 from nadirfix.image.focal import FocalTags, Size, camera_from_tags, same_shape
 from nadirfix.image.photo_source import Photo
 from nadirfix.image.tag_blocks import ExifValue, exif_values, orientation_of, xmp_values
 from nadirfix.options.locate import MAX_PIXELS
+from nadirfix.types.gimbal import Gimbal
 
 __all__ = ["NOMINAL", "ChosenCamera", "PhotoTags", "choose_camera", "read_tags"]
 

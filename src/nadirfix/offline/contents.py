@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from nadirfix.bundle.layout import MANIFEST
-from nadirfix.owned import Contents, is_empty
+from nadirfix.files.owned import Contents, is_empty
 
 __all__ = ["STATE", "bundle_contents", "files_below", "work_contents"]
 

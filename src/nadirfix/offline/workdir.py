@@ -18,13 +18,13 @@ from filelock import FileLock, Timeout
 from nadirfix.bundle.layout import MANIFEST, TEXTURE, read_manifest
 from nadirfix.errors import BundleError, OutputError
 from nadirfix.files import Progress, atomic_file, check_target, output_errors, replace_dir
+from nadirfix.files.owned import check_ours, output_exists
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.geo.pack import pack_texture
 from nadirfix.geo.texture import Texture
 from nadirfix.offline.contents import STATE, bundle_contents, work_contents
 from nadirfix.offline.manifest import Inputs, list_parts, write_manifest
 from nadirfix.options.recipe import Recipe
-from nadirfix.owned import check_ours, output_exists
 
 __all__ = ["BuildContext", "WorkDir", "is_built", "pack_map"]
 

@@ -13,7 +13,6 @@ from nadirfix.altitude.exif import tagged_altitudes
 from nadirfix.altitude.prior import is_altitude
 from nadirfix.camera import Camera
 from nadirfix.errors import InputError
-from nadirfix.gimbal import Gimbal
 from nadirfix.image.crop import crop_window_px, photo_gsd_m
 from nadirfix.image.decode import Decoder, DecodeResolution, decode
 from nadirfix.image.focal_doubt import focal_sigma
@@ -25,6 +24,7 @@ from nadirfix.options.locate import LocateOptions, PriorOptions
 from nadirfix.prior import Prior
 from nadirfix.timing import Stopwatch
 from nadirfix.types import KnownAltitude, Point
+from nadirfix.types.gimbal import Gimbal
 
 if TYPE_CHECKING:
     from nadirfix.bundle import Bundle

@@ -40,11 +40,9 @@ class MatchOptions:
     reach_m: float = 35.0  # how far off a hypothesis may be
     inlier_px: float = 3.0
     tilt_sigma_deg: float = 0.7  # how far from straight down photos are usually taken
-    tilted_sigma_deg: float = 15.0  # and those that are not
 
     def __post_init__(self) -> None:
-        lengths = (self.reach_m, self.inlier_px, self.tilt_sigma_deg, self.tilted_sigma_deg)
-        if not (self.width_px >= 1 and _above_zero(*lengths)):
+        if not (self.width_px >= 1 and _above_zero(self.reach_m, self.inlier_px, self.tilt_sigma_deg)):
             raise InputError(
                 "options.invalid",
                 "no photo can be matched with the map with these options",
@@ -66,7 +64,7 @@ class SearchOptions:
     beyond_doubt: float = 30.0  # inlier score from which only a perceptual alias could do as well
     alias_share: float = 0.6  # and an alias is retrieved with at least this share of the score
     competing: int = 1  # other places that must have been matched in vain
-    min_confidence: float = 0.99  # an answer is given from here; false matches grow with the views that are tried
+    min_confidence: float = 0.99  # an answer is given from here
     reported: int = 4  # hypotheses reported with an answer
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.files import atomic_file
-from nadirfix.owned import Contents
+from nadirfix.files.owned import Contents
 
 __all__ = ["own_picture", "write_png"]
 

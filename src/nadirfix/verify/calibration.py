@@ -71,8 +71,8 @@ def uncovered_m(result: MatchResult, options: VerifyOptions) -> float:
 def centre_covariance_m2(result: MatchResult, options: VerifyOptions) -> Floats:
     """Covariance of the frame centre, east and north: what the inliers say, and what they cannot know.
 
-    That is the larger of two: ground that is warped under the part of the frame without inliers, and images of
-    two dates that lie apart as a whole.
+    That is the larger of two: ground that is warped under the part of the frame without inliers, and images
+    of two dates that lie apart as a whole.
     """
     if result.fitted is None:
         raise ValueError("nothing was matched, so there is nothing to be sure of")

@@ -38,6 +38,8 @@ _USUAL = 3.0
 _MORE = 1.15
 #: So many inliers at least must speak for a tilt: fewer find one by chance.
 _FEWEST_TILTED = 12
+#: How far from straight down photos are that are not upright, in degrees: a deviation.
+_TILTED_SIGMA_DEG = 15.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +116,7 @@ def _freely_fitted(
     begin = tilted_view_from_homography(homography, matches.camera, matches.origin)
     if begin is None or not _plausible(begin, hypothesis):
         return None
-    free = matches.fitted(begin, model.inliers, TiltPrior(matches.options.tilted_sigma_deg))
+    free = matches.fitted(begin, model.inliers, TiltPrior(_TILTED_SIGMA_DEG))
     return free if free[0] is not None and _inliers(free) >= _FEWEST_TILTED else None
 
 

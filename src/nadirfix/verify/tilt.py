@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from nadirfix.camera import Camera
 from nadirfix.geo.angle import compass_deg
 from nadirfix.geo.pose import project
-from nadirfix.gimbal import level_from_camera
 from nadirfix.types import Point, View
+from nadirfix.types.gimbal import level_from_camera
 
 __all__ = ["TiltPrior", "tilted_view_from_homography"]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from nadirfix.files import Progress, atomic_dir, check_target, quiet
+from nadirfix.files.owned import marked
 from nadirfix.geo.geotiff import write_geotiff
-from nadirfix.owned import marked
 from nadirfix.world.make import World, make_world
 
 __all__ = ["KIND", "write_world"]

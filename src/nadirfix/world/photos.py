@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from nadirfix.camera import Camera
 from nadirfix.files import Progress, atomic_dir, check_target, quiet
+from nadirfix.files.owned import marked
 from nadirfix.image.exif_writer import encode_jpeg
 from nadirfix.options.map import SimulateOptions
-from nadirfix.owned import marked
 from nadirfix.parallel import map_in_order
 from nadirfix.photo_list import PhotoRecord, write_photo_list
 from nadirfix.types import View

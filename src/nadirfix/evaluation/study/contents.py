@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from nadirfix.files.owned import Contents, is_empty
 from nadirfix.offline.contents import bundle_contents, files_below, work_contents
-from nadirfix.owned import Contents, is_empty
 
 __all__ = ["ABLATION", "METRICS", "QUERIES", "REPORT", "SETTINGS", "evaluation_contents", "read_settings"]
 

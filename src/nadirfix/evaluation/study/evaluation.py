@@ -37,14 +37,14 @@ from nadirfix.files import (
     quiet,
     remove_ours,
 )
+from nadirfix.files.owned import is_empty
+from nadirfix.files.text import json_text
 from nadirfix.image.tags import choose_camera, read_tags
 from nadirfix.image.undistort import straight_camera
-from nadirfix.owned import is_empty
 from nadirfix.photo_list import PhotoRecord
 from nadirfix.report.content import BundleCard, Content, Query, headline
 from nadirfix.report.page import write_report
 from nadirfix.report.pictures import choose
-from nadirfix.text import json_text
 
 __all__ = ["run_evaluation"]
 

@@ -20,9 +20,9 @@ from nadirfix.evaluation.metrics import (
 )
 from nadirfix.evaluation.study.answers import Answers, answer_from_plain, plain_from_answer
 from nadirfix.files import atomic_file, output_errors
+from nadirfix.files.text import from_cell, to_cell
 from nadirfix.photo_list import PhotoRecord
 from nadirfix.report.content import headline
-from nadirfix.text import from_cell, to_cell
 
 __all__ = ["Journal"]
 

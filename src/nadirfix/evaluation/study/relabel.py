@@ -11,8 +11,8 @@ from nadirfix.bundle import Bundle
 from nadirfix.camera import Camera
 from nadirfix.evaluation.study.labels import CheckedLabel, check_labels, summary_of
 from nadirfix.files import Progress, atomic_dir, check_target, quiet
+from nadirfix.files.owned import marked
 from nadirfix.options.verify import LabelOptions
-from nadirfix.owned import marked
 from nadirfix.photo_list import PhotoRecord, write_photo_list
 from nadirfix.report.labels import labels_picture
 

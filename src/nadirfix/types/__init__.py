@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadirfix.errors import InputError
-from nadirfix.point import Point, is_utm, utm_epsg
+from nadirfix.types.point import Point, is_utm, utm_epsg
 
 __all__ = [
     "REASON_CODES",

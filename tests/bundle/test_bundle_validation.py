@@ -104,7 +104,7 @@ def test_every_flipped_bit_is_noticed(copy: Path, whole: Path) -> None:
 def settled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the files had been written a minute ago."""
     now_s = time.time() + 60.0
-    monkeypatch.setattr("nadirfix.bundle.door.time.time", lambda: now_s)
+    monkeypatch.setattr("nadirfix.bundle.validation.time.time", lambda: now_s)
     Bundle.load(folder)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from nadirfix.errors import InputError
-from nadirfix.gimbal import Gimbal, level_from_camera, parse_gimbal
-from nadirfix.point import Point
 from nadirfix.prior import Prior, parse_gimbal_prior
+from nadirfix.types.gimbal import Gimbal, level_from_camera, parse_gimbal
+from nadirfix.types.point import Point
 
 
 @pytest.mark.parametrize(

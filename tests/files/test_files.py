@@ -11,7 +11,7 @@ import pytest
 
 from nadirfix.errors import OutputError
 from nadirfix.files import atomic_dir, atomic_file, output_errors
-from nadirfix.owned import MARKER
+from nadirfix.files.owned import MARKER
 
 
 def dir_of_tests(target: Path, *, overwrite: bool = False) -> AbstractContextManager[Path]:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nadirfix.errors import OutputError
-from nadirfix.owned import (
+from nadirfix.files.owned import (
     Recognise,
     any_file,
     check_name,

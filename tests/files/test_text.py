@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nadirfix.text import from_cell, json_text, printable, to_cell
+from nadirfix.files.text import from_cell, json_text, printable, to_cell
 
 STEERING = ["\x1b[2J", "\x07", "\r", "\n", "\x9b31m", "\u202e", "\u2066", "\u2028", "\udc80", "\x00", "\x7f"]
 TEXT = st.text(

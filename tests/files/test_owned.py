@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from nadirfix.errors import InputError, OutputError
 from nadirfix.evaluation.study.contents import evaluation_contents
 from nadirfix.files import atomic_dir, atomic_file, check_target, remove_ours
+from nadirfix.files.owned import MARKER, marked
 from nadirfix.formats import csv_text, error_record, geojson_text, json_line, kml_text, own_answers
 from nadirfix.offline.contents import bundle_contents, work_contents
-from nadirfix.owned import MARKER, marked
 
 NAMES = st.sampled_from(["old.tif", "new.tif", "thesis", "notes.txt", "photos", MARKER, "manifest.json"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
