@@ -17,11 +17,11 @@ from nadirfix.altitude.scores import scores_of
 from nadirfix.arrays import unit
 from nadirfix.bundle import layout as parts
 from nadirfix.bundle.contents import array_of
-from nadirfix.bundle.door import check_all_parts, check_parts, read_checked_manifest
 from nadirfix.bundle.networks import open_in_float32, open_network, similarity_tolerance
 from nadirfix.bundle.plan import Plan, answered_by
 from nadirfix.bundle.recipe import recipe_from_manifest
 from nadirfix.bundle.references import References, read_references
+from nadirfix.bundle.validator import check_all_parts, check_parts, read_checked_manifest
 from nadirfix.camera import Camera
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.image.crop import Canonical
