@@ -50,7 +50,7 @@ class StoredArray:
 
     def is_sound(self) -> bool:
         """Whether every number is one that can be computed with; reads the whole file."""
-        return all(bool((np.abs(piece) <= _LARGEST).all()) for piece in self._pieces())
+        return all(float(np.abs(piece).max()) <= _LARGEST for piece in self._pieces())
 
     def rows_are_short(self) -> bool:
         """Whether no row is longer than a unit vector, but for rounding; reads the whole file."""
