@@ -104,7 +104,7 @@ def answered(child: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
             timer.cancel()
         timer = threading.Timer(4 * LIMIT_S, child.kill)  # a busy machine is slow to begin
         timer.start()
-        line = json.loads(text)
+        line = json.loads(text) if text.startswith("{") else {}  # libraries print as well
         if "case" in line:
             yield line
     if timer is not None:

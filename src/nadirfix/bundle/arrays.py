@@ -26,6 +26,8 @@ _HEADER = re.compile(
     r"\{'descr': (?P<kind>.{1,2000}), 'fortran_order': (?P<fortran>True|False), "
     r"'shape': \((?P<shape>[0-9, ]{1,80})\), \} *\n"
 )
+#: Products and sums of numbers up to this are numbers, too; and the square of a unit vector's length.
+_LARGEST, _LONGEST_SQUARE = 1e9, 1.1
 #: Numbers looked at a time.
 _PIECE = 2**22
 
@@ -46,9 +48,15 @@ class StoredArray:
             self.path, self.dtype, mode="r", offset=self.offset, shape=self.shape, order=self.order
         )
 
-    def is_finite(self) -> bool:
+    def is_sound(self) -> bool:
         """Whether every number is one that can be computed with; reads the whole file."""
-        return all(bool(np.isfinite(piece).all()) for piece in self._pieces())
+        return all(float(np.abs(piece).max()) <= _LARGEST for piece in self._pieces())
+
+    def rows_are_short(self) -> bool:
+        """Whether no row is longer than a unit vector, but for rounding; reads the whole file."""
+        rows, step = self.open(), max(1, _PIECE // self.shape[1])
+        pieces = (np.asarray(rows[i : i + step], np.float32) for i in range(0, len(rows), step))
+        return all(bool((np.einsum("ij,ij->i", one, one) <= _LONGEST_SQUARE).all()) for one in pieces)
 
     def _pieces(self) -> Iterator[NDArray[Any]]:
         flat = self.open().ravel(order="K")

@@ -21,7 +21,7 @@ from nadirfix.bundle.networks import open_in_float32, open_network, similarity_t
 from nadirfix.bundle.plan import Plan, answered_by
 from nadirfix.bundle.recipe import recipe_from_manifest
 from nadirfix.bundle.references import References, read_references
-from nadirfix.bundle.validation import check_all_parts, check_parts, read_checked_manifest
+from nadirfix.bundle.validator import check_all_parts, check_parts, read_checked_manifest
 from nadirfix.camera import Camera
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.image.crop import Canonical
@@ -288,7 +288,7 @@ class Bundle:
         return NetworkFiles(self.path / name, int8, sha256, "eight_bit" if quantised else "single")
 
     def array(self, name: str) -> NDArray[Any]:
-        """A part that holds numbers, read from disk as needed; validated when the bundle was opened."""
+        """A part that holds numbers, read from disk as needed; the door has looked at it."""
         try:
             return array_of(self.path / name).open()
         except (OSError, ValueError) as error:

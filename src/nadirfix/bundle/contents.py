@@ -26,8 +26,11 @@ def check_content(path: Path) -> None:
     """Raise an error where a part cannot be what its name says."""
     name = path.name
     if name.endswith(".npy"):
-        if not array_of(path).is_finite():
-            raise ValueError("it holds numbers that are not finite")
+        array = array_of(path)
+        if not array.is_sound():
+            raise ValueError("it holds numbers that nobody can compute with")
+        if name in (parts.DESCRIPTORS, parts.LOW_DESCRIPTORS) and not array.rows_are_short():
+            raise ValueError("it holds rows longer than unit vectors")
     elif name.endswith(".onnx"):
         check_network(path)
     elif name == parts.TEXTURE:

@@ -51,6 +51,8 @@ OPERATORS = frozenset(
 
 #: Of a descriptor's rounding error, so much remains in the difference of two cosine similarities: measured.
 _ERROR_SHARE = 0.05
+#: Numbers of an output; classes and projections multiply them by others.
+_LARGEST_OUTPUT = 1e12
 #: Bytes of the largest network that is opened; ours have 5 to 60 million.
 _MOST_BYTES = 2**29
 #: More nodes than any network has that a photo should wait for.
@@ -77,11 +79,11 @@ def check_network(path: Path) -> None:
     """Raise ``ValueError`` where a file is no network of known operators, or needs too much memory."""
     if path.stat().st_size > _MOST_BYTES:
         raise ValueError(f"it is {path.stat().st_size} bytes long")
-    skeleton, constants = _skeleton_of(memoryview(path.read_bytes()))
+    skeleton, constants = _inspected(memoryview(path.read_bytes()))
     _check_sizes(inferred_shapes(skeleton), constants)
 
 
-def _skeleton_of(view: memoryview) -> tuple[bytes, set[str]]:
+def _inspected(view: memoryview) -> tuple[bytes, set[str]]:
     network = _parsed(view)
     for node in network.nodes:
         _check_node(node)
@@ -209,8 +211,8 @@ class CheckedNetwork:
         expected = (len(inputs), *(side if side > 0 else given // -side for side, given in pairs))
         if outputs.shape != expected:
             raise self._damaged(f"its output is {outputs.shape}, not {expected}")
-        if not np.isfinite(outputs.sum()):
-            raise self._damaged("its output is not finite")
+        if not np.abs(outputs).max(initial=0.0) <= _LARGEST_OUTPUT:
+            raise self._damaged("its output is not finite, or beyond all bounds")
         return outputs
 
     def _damaged(self, why: str) -> NadirfixError:

@@ -161,9 +161,9 @@ def _short(value: Any) -> str:
 
 
 _PART = _table(bytes=_whole(0, 2**50), sha256=_sha256)
-_SIMILARITY = _or_none(_table(likeness=_or_none(_number(-1.0, 1.0 + 1e-6))))
+_INT8_CARD = _or_none(_table(likeness=_or_none(_number(-1.0, 1.0 + 1e-6))))
 _NETWORK = _table(
-    training=_or_none(_table(steps=_whole(0, 10**12))), weights=_table(source=_text), eight_bits=_SIMILARITY
+    training=_or_none(_table(steps=_whole(0, 10**12))), weights=_table(source=_text), eight_bits=_INT8_CARD
 )
 _MATCHER = _or_none(_table(name=_text))
 _GRID = _table(cell_m=_number(1e-3, 1e7), groups_per_axis=_whole(1, 1000), origin_m=_pair(_number(-2e7, 2e7)))

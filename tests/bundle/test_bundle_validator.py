@@ -104,7 +104,7 @@ def test_every_flipped_bit_is_noticed(copy: Path, whole: Path) -> None:
 def settled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the files had been written a minute ago."""
     now_s = time.time() + 60.0
-    monkeypatch.setattr("nadirfix.bundle.validation.time.time", lambda: now_s)
+    monkeypatch.setattr("nadirfix.bundle.validator.time.time", lambda: now_s)
     Bundle.load(folder)
 
 
@@ -175,6 +175,16 @@ def test_check_refuses_a_manifest_without_parts_and_parts_without_a_manifest(cop
     seal(copy, {**manifest_of(copy), "parts": {}})
     done = nadirfix("check", copy)
     assert done.returncode == 4 and "[bundle.damaged]" in done.stderr
+
+
+def test_descriptors_that_are_no_unit_vectors_are_the_bundle_s_fault(copy: Path) -> None:
+    """Their votes would be without bounds: an internal error of the photo, before."""
+    descriptors = np.load(copy / "descriptors.npy")
+    descriptors[3] *= 1000
+    (copy / "descriptors.npy").unlink()
+    np.save(copy / "descriptors.npy", descriptors)
+    seal(copy, manifest_of(copy))
+    assert "unit vectors" in damage_of(copy)
 
 
 CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -261,7 +271,7 @@ def test_a_network_that_asks_for_more_while_it_runs_gets_none(tmp_path: Path) ->
 
 
 class Wrong:
-    """A network that answers as it is told."""
+    """A network that answers what a test wants."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
