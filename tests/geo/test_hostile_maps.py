@@ -170,3 +170,14 @@ def test_a_block_larger_than_memory_is_refused(tmp_path: Path) -> None:
     with rasterio.open(path, "w", **kind, **PLACE, **tile, SPARSE_OK=True):
         pass
     assert "blocks of 32000 x 32000 px" in refusal(path).message
+
+
+def test_a_map_of_millions_of_rows_is_judged_from_some(tmp_path: Path) -> None:
+    """Found by the fuzzer: a strip is a row, and looking at each one took minutes."""
+    path = tmp_path / "rows.tif"
+    kind = {"driver": "GTiff", "dtype": "uint8", "count": 3, "width": 400, "height": 1_500_000, "nodata": 0}
+    with rasterio.open(path, "w", **kind, **PLACE, blockysize=1, SPARSE_OK=True, compress="lzw"):
+        pass
+    began_s = time.process_time()
+    assert refusal(path).code == "map.all_nodata"
+    assert time.process_time() - began_s < 5
