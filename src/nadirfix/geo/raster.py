@@ -35,6 +35,8 @@ _STRIP_PIXELS = 8_000_000
 #: What is judged by a coarse copy is judged from so many pixels each way; of files of more pixels than this
 #: that have no overviews from fewer, as each one costs a block.
 _SAMPLE_PX, _HUGE_PIXELS, _MANY_BLOCKS, _SPREAD = 1024, 2_000_000_000, 200_000, 24
+#: Pixels of a file that is looked through from end to end, where a million of them all over it were empty.
+_SCANNED_PIXELS = 400_000_000
 #: Width of the windows in which a file is looked through, where its blocks are smaller.
 _SIDE_PX = 2048
 _DO_CHECK = "check that it is a whole raster file that GDAL opens (gdalinfo MAP)"
@@ -159,7 +161,7 @@ class Raster:
             raise MapError(
                 "map.all_nodata",
                 "the map holds no data at all",
-                seen=f"{self.path}: {self.width} x {self.height} px, every one nodata or masked",
+                seen=f"{self.path}: {self.width} x {self.height} px, all that were looked at nodata or masked",
                 do="check its nodata value and its mask or alpha band (gdalinfo -stats MAP)",
             )
 
@@ -171,7 +173,7 @@ class Raster:
         wide = min(self.width, max(columns, _SIDE_PX // columns * columns))
         high = max(rows, _STRIP_PIXELS // wide // rows * rows)
         tops, lefts = range(0, self.height, high), range(0, self.width, wide)
-        if _is_huge(dataset):
+        if _is_huge(dataset) or self.width * self.height > _SCANNED_PIXELS:
             wide, high = min(wide, columns), min(high, rows)
             tops, lefts = _spread(self.height, rows), _spread(self.width, columns)
         for top, left in itertools.product(tops, lefts):
