@@ -161,7 +161,7 @@ class Raster:
             raise MapError(
                 "map.all_nodata",
                 "the map holds no data at all",
-                seen=f"{self.path}: {self.width} x {self.height} px, all that were looked at nodata or masked",
+                seen=f"{self.path}: {self.width} x {self.height} px, nodata or masked wherever looked at",
                 do="check its nodata value and its mask or alpha band (gdalinfo -stats MAP)",
             )
 
@@ -250,7 +250,7 @@ def _is_huge(dataset: Any) -> bool:
     """Whether looking at all of a file would take minutes: for its pixels, or for its many small blocks."""
     rows, columns = dataset.block_shapes[0]
     blocks = -(-dataset.height // rows) * -(-dataset.width // columns)
-    return dataset.width * dataset.height > _HUGE_PIXELS or blocks > _MANY_BLOCKS
+    return bool(dataset.width * dataset.height > _HUGE_PIXELS or blocks > _MANY_BLOCKS)
 
 
 def _spread(size_px: int, block_px: int) -> range:
