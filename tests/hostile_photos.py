@@ -87,7 +87,7 @@ def tiff_exif(tags: Image.Exif) -> Image.Exif:
     copied = Image.Exif()
     copied.load(tags.tobytes())
     for pointer in (ExifTags.IFD.Exif, ExifTags.IFD.GPSInfo):
-        if values := tags.get_ifd(pointer):
+        if values := copied.get_ifd(pointer):
             copied[pointer] = values
     return copied
 

@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from nadirfix.errors import MapError
 from nadirfix.geo.geomap import GeoMap
 from nadirfix.options.map import MapOptions
 from nadirfix.types import View
-from tests.hostile_maps import PLACE, mosaic, picture, raw_band, sparse, tile_service
+from tests.hostile_maps import PLACE, base_maps, mosaic, mutated_map, picture, raw_band, sparse, tile_service
 
 
 def refusal(path: Path | str, **options: object) -> MapError:
@@ -170,3 +171,30 @@ def test_a_block_larger_than_memory_is_refused(tmp_path: Path) -> None:
     with rasterio.open(path, "w", **kind, **PLACE, **tile, SPARSE_OK=True):
         pass
     assert "blocks of 32000 x 32000 px" in refusal(path).message
+
+
+def test_a_map_of_millions_of_rows_is_judged_from_some(tmp_path: Path) -> None:
+    """Found by the fuzzer: a strip is a row, and looking at each one took minutes."""
+    path = tmp_path / "rows.tif"
+    kind = {"driver": "GTiff", "dtype": "uint8", "count": 3, "width": 400, "height": 1_500_000, "nodata": 0}
+    with rasterio.open(path, "w", **kind, **PLACE, blockysize=1, SPARSE_OK=True, compress="lzw"):
+        pass
+    began_s = time.process_time()
+    assert refusal(path).code == "map.all_nodata"
+    assert time.process_time() - began_s < 5
+
+
+def test_mutated_maps_are_opened_or_refused(tmp_path: Path) -> None:
+    """A small part of ``python -m bench.speed.fuzz_maps``: nothing but our own errors comes out."""
+    maps, answers = base_maps(tmp_path), Counter[str]()
+    for number in range(40):
+        kind, path = mutated_map(maps, tmp_path, 24, number)
+        try:
+            GeoMap.open(path).close()
+            answers["opened"] += 1
+        except MapError as error:
+            answers[error.code] += 1
+        except Exception as error:
+            raise AssertionError(f"number {number} ({kind})") from error
+    assert answers["opened"] > 3
+    assert answers["map.unreadable"] > 10

@@ -142,6 +142,29 @@ def test_a_tiff_whose_tags_hold_millions_of_numbers_is_refused() -> None:
     assert "its tags hold more than" in refusal(overlapping_tiff(values=200_000)).message
 
 
+@pytest.mark.parametrize("piece", ["exif", "comment", "padding"])
+def test_a_jpeg_whose_header_never_ends_is_refused_at_once(piece: str) -> None:
+    """Pillow adds each EXIF segment to those before it: 90,000 of them took it minutes."""
+    photo = jpeg(tags=exif({TAG.Make: "a maker"}))
+    segment = {
+        "exif": photo[2 : photo.index(b"\xff\xdb")],
+        "comment": b"\xff\xfe\0\2",
+        "padding": b"\xff" * 9,
+    }
+    began_s = time.process_time()
+    error = refusal(photo[:2] + segment[piece] * 90_000 + photo[2:])
+    assert "its header is in" in error.message
+    assert time.process_time() - began_s < 2
+
+
+@pytest.mark.parametrize(
+    "begins", [b"II*\0", b"MM\0*", b"II+\0", b"\xff\xd8\xff", b"RIFF", b"\xff\x4f\xff\x51"]
+)
+def test_a_photo_of_a_few_bytes_is_refused(begins: bytes) -> None:
+    for length in range(len(begins), 60):
+        assert refusal(begins.ljust(length, b"\1")).code == "photo.unreadable"
+
+
 def test_a_usual_tiff_passes_every_limit(tmp_path: Path) -> None:
     photo, path = Image.fromarray(corners(400, 300)), tmp_path / "a.tif"
     photo.save(path, exif=tiff_exif(exif(photo={TAG.FocalLengthIn35mmFilm: 24})))

@@ -43,8 +43,8 @@ _SIDECARS = (".aux.xml", ".ovr", ".msk")
 _WORLD_FILES = (".tfw", ".tifw", ".pgw", ".pngw", ".jgw", ".jpgw", ".jpegw", ".wld", ".tab", ".aux", ".prj")
 #: Mosaics within mosaics, files in all of them, and bytes of one description.
 _DEEPEST, _MOST_FILES, _MOST_XML = 8, 100_000, 64 << 20
-#: Bands of a raster, and values of all bands of a block: GDAL reads a block as a whole.
-_MOST_BANDS, _MOST_BLOCK_VALUES = 512, 500_000_000
+#: Pixels of a raster each way, bands, and values of a block of all bands, which GDAL reads as a whole.
+_LONGEST_SIDE_PX, _MOST_BANDS, _MOST_BLOCK_VALUES = 2_000_000, 512, 500_000_000
 #: Kinds of mosaic whose pixels come from pictures alone.
 _DATASETS = {None, "VRTWarpedDataset"}
 _BANDS = {None, "VRTSourcedRasterBand", "VRTWarpedRasterBand", "VRTDerivedRasterBand"}
@@ -69,9 +69,9 @@ def checked_driver(path: str, options: MapOptions) -> str | None:
 def check_map_size(dataset: Any, path: str, options: MapOptions) -> None:
     """Refuse a raster of more pixels, bands or larger blocks than can be worked with."""
     pixels = dataset.width * dataset.height
-    if pixels > options.max_pixels:
-        seen = f"{dataset.width} x {dataset.height} px, limit {options.max_pixels:,} pixels"
-        raise _too_large(path, seen)
+    if pixels > options.max_pixels or max(dataset.width, dataset.height) > _LONGEST_SIDE_PX:
+        limits = f"limit {options.max_pixels:,} pixels, {_LONGEST_SIDE_PX:,} each way"
+        raise _too_large(path, f"{dataset.width} x {dataset.height} px, {limits}")
     if dataset.count > _MOST_BANDS:
         raise _too_large(path, f"{dataset.count} bands, limit {_MOST_BANDS}")
     rows, columns = dataset.block_shapes[0]

@@ -6,6 +6,7 @@ halved from the next finer one where it has not.
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import warnings
@@ -33,7 +34,11 @@ Floats = NDArray[np.float64]
 _STRIP_PIXELS = 8_000_000
 #: What is judged by a coarse copy is judged from so many pixels each way; of files of more pixels than this
 #: that have no overviews from fewer, as each one costs a block.
-_SAMPLE_PX, _HUGE_PIXELS, _SPREAD = 1024, 2_000_000_000, 24
+_SAMPLE_PX, _HUGE_PIXELS, _MANY_BLOCKS, _SPREAD = 1024, 2_000_000_000, 200_000, 24
+#: Pixels of a file that is looked through from end to end, where a million of them all over it were empty.
+_SCANNED_PIXELS = 400_000_000
+#: Width of the windows in which a file is looked through, where its blocks are smaller.
+_SIDE_PX = 2048
 _DO_CHECK = "check that it is a whole raster file that GDAL opens (gdalinfo MAP)"
 _USUAL = MapOptions()
 #: Memory of GDAL for blocks it has read.
@@ -156,21 +161,23 @@ class Raster:
             raise MapError(
                 "map.all_nodata",
                 "the map holds no data at all",
-                seen=f"{self.path}: {self.width} x {self.height} px, every one nodata or masked",
+                seen=f"{self.path}: {self.width} x {self.height} px, nodata or masked wherever looked at",
                 do="check its nodata value and its mask or alpha band (gdalinfo -stats MAP)",
             )
 
     def _blocks(self, dataset: Any) -> Iterator[Any]:
-        """Every block of a file; of a huge one, which would take hours, some spread all over it."""
-        if self.width * self.height <= _HUGE_PIXELS:
-            yield from (window for _, window in dataset.block_windows(1))
-            return
+        """Windows of whole blocks, together the file; of a huge one, which would take hours, some of them."""
+        from rasterio.windows import Window as FileWindow
+
         rows, columns = dataset.block_shapes[0]
-        down, across = -(-self.height // rows), -(-self.width // columns)
-        steps = np.linspace(0, 1, _SPREAD)
-        for row in np.unique(np.rint(steps * (down - 1)).astype(int)):
-            for column in np.unique(np.rint(steps * (across - 1)).astype(int)):
-                yield dataset.block_window(1, int(row), int(column))
+        wide = min(self.width, max(columns, _SIDE_PX // columns * columns))
+        high = max(rows, _STRIP_PIXELS // wide // rows * rows)
+        tops, lefts = range(0, self.height, high), range(0, self.width, wide)
+        if _is_huge(dataset) or self.width * self.height > _SCANNED_PIXELS:
+            wide, high = min(wide, columns), min(high, rows)
+            tops, lefts = _spread(self.height, rows), _spread(self.width, columns)
+        for top, left in itertools.product(tops, lefts):
+            yield FileWindow(left, top, min(wide, self.width - left), min(high, self.height - top))
 
     def _overview_for(self, level: int) -> int:
         """The overview one step finer than the level.
@@ -236,8 +243,20 @@ def _open(path: str, overview: int, options: MapOptions) -> Any:
 
 def _sample_px(dataset: Any) -> int:
     """How many places each way are looked at to judge the whole: few where it has no overview to read."""
-    huge = dataset.width * dataset.height > _HUGE_PIXELS and not dataset.overviews(1)
-    return _SPREAD if huge else _SAMPLE_PX
+    return _SPREAD if _is_huge(dataset) and not dataset.overviews(1) else _SAMPLE_PX
+
+
+def _is_huge(dataset: Any) -> bool:
+    """Whether looking at all of a file would take minutes: for its pixels, or for its many small blocks."""
+    rows, columns = dataset.block_shapes[0]
+    blocks = -(-dataset.height // rows) * -(-dataset.width // columns)
+    return bool(dataset.width * dataset.height > _HUGE_PIXELS or blocks > _MANY_BLOCKS)
+
+
+def _spread(size_px: int, block_px: int) -> range:
+    """Where some blocks begin, from the first to the last."""
+    blocks = -(-size_px // block_px)
+    return range(0, size_px, max(1, -(-blocks // _SPREAD)) * block_px)
 
 
 def _affine(dataset: Any, path: str) -> tuple[float, float, float, float, float, float]:

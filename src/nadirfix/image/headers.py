@@ -25,6 +25,12 @@ MOST_SCANS = 64
 _MOST_TILES = 4096
 #: Bytes that numbers among a TIFF's tags may have, and the tables that say where its pixels lie.
 _MOST_NUMBERS, _MOST_TABLES = 1 << 20, 16 << 20
+#: Parts of a JPEG's header, bytes between them, and bytes of EXIF: some cameras write hundreds of parts.
+_MOST_SEGMENTS, _MOST_PADDING, _MOST_EXIF = 4096, 65_536, 1 << 20
+#: Markers that nothing belongs to.
+_ALONE = frozenset({0x01, *range(0xD0, 0xDA)})
+#: A TIFF begins with so many bytes at least, the longer kind's included.
+_TIFF_HEADER_BYTES = 16
 #: Bytes of the header that are looked at where the whole of it is not needed.
 _HEAD_BYTES = 4096
 
@@ -54,8 +60,10 @@ def is_heic(head: bytes) -> bool:
 def check_header(file: BinaryIO) -> str | None:
     """What is out of proportion in this header, in words; None where nothing is."""
     head = file.read(_HEAD_BYTES)
-    if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+    if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+") and len(head) >= _TIFF_HEADER_BYTES:
         return _tiff_excess(file, head)
+    if head.startswith(b"\xff\xd8"):
+        return _segments_excess(file)
     at = head.find(b"\xff\x4f\xff\x51")
     if at >= 0 and (at == 0 or head[4:8] == b"jP  "):
         return _tiles_excess(head[at + 4 : at + 42])
@@ -93,6 +101,25 @@ def webp_size_px(head: bytes) -> tuple[int, int] | None:
         return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
     width, height = struct.unpack_from("<HH", body, 6)
     return width & 0x3FFF, height & 0x3FFF
+
+
+def _segments_excess(file: BinaryIO) -> str | None:
+    """Whether the header of a JPEG is in far too many pieces, or full of padding or EXIF."""
+    at, segments, padding, exif_bytes = 2, 0, 0, 0
+    while segments <= _MOST_SEGMENTS and padding <= _MOST_PADDING and exif_bytes <= _MOST_EXIF:
+        file.seek(at)
+        head = file.read(10)
+        if len(head) < 4 or head[:2] == b"\xff\xda":
+            return None
+        if head[0] != 0xFF or head[1] in (0x00, 0xFF):
+            at, padding = at + 1, padding + 1
+            continue
+        segments += 1
+        alone = head[1] in _ALONE
+        length = 0 if alone else int.from_bytes(head[2:4], "big")
+        exif_bytes += length if head[1] == 0xE1 and head[4:] == b"Exif\0\0" else 0
+        at += 2 + length
+    return f"its header is in {segments:,} parts, with {padding:,} bytes between and {exif_bytes:,} of EXIF"
 
 
 def _tiles_excess(siz: bytes) -> str | None:
