@@ -19,7 +19,7 @@ _STEERING = re.compile(
 )
 #: How they are written: as in Python and in most other languages.
 _CODE = r"x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4}"
-_ESCAPE, _LOOKS_ESCAPED = re.compile(rf"\\({_CODE})"), re.compile(rf"\\(?={_CODE})")
+_ESCAPE, _ALREADY_ESCAPED = re.compile(rf"\\({_CODE})"), re.compile(rf"\\(?={_CODE})")
 _FORMULA = "=+-@＝＋－＠"
 #: Where semicolons separate cells, what follows one is another cell.
 _AFTER_SEMICOLON = re.compile(rf"(?<=;)( *)([{re.escape(_FORMULA)}])")
@@ -42,7 +42,7 @@ def to_cell(value: Any) -> Any:
     """The value as a cell of a table: numbers as they are, text so that no spreadsheet calculates it."""
     if not isinstance(value, str) or _NUMBER.fullmatch(value):
         return value
-    text = _STEERING.sub(_codes, _LOOKS_ESCAPED.sub(lambda _: r"\x5c", value))
+    text = _STEERING.sub(_codes, _ALREADY_ESCAPED.sub(lambda _: r"\x5c", value))
     text = _ENDS.sub(_codes, text)  # readers of tables drop blanks there
     text = _AFTER_SEMICOLON.sub(lambda match: match[1] + _code(match[2]), text)
     begins_so = text[:1] and (text[0] in _FORMULA or (text[0] == "'" and text[1:2] in {*_FORMULA, "'"}))

@@ -50,8 +50,7 @@ def build_bundle(
             return Bundle.load(target)
         require_training_libraries(recipe, train=train)
         geomap.require_room(*canonical.footprint_m)
-        paths = [Path(path) for path in ([maps] if isinstance(maps, str | Path) else maps)]
-        workdir = WorkDir.begin(target, inputs, resume=resume, overwrite=overwrite, maps=paths)
+        workdir = WorkDir.begin(target, inputs, resume=resume, overwrite=overwrite, maps=_paths(maps))
         texture = pack_map(workdir, geomap, recipe, progress)
     context = BuildContext(workdir, texture, recipe, progress)
     grid = Grid.from_options(recipe.grid, anchor_m=map_anchor(texture))
@@ -69,6 +68,10 @@ def build_bundle(
     facts = bundle_facts(recipe, texture, grid, order, cards)
     workdir.finish({**facts, **made, "counts": _counts(chosen, references, order)})
     return Bundle.load(target)
+
+
+def _paths(maps: str | Path | Sequence[str | Path]) -> list[Path]:
+    return [Path(path) for path in ([maps] if isinstance(maps, str | Path) else maps)]
 
 
 def _counts(chosen: ChosenViews, references: References, order: ClassOrder) -> dict[str, int]:

@@ -33,7 +33,7 @@ function cell(value: unknown): string {
 /** Controls, marks without a width, marks that turn the direction of writing, and halves of characters. */
 const STEERING =
   /[\0-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e007f}]/gu;
-const LIKE_AN_ESCAPE = /\\(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})/g;
+const ALREADY_ESCAPED = /\\(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})/g;
 const ESCAPE = /\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U(00(?:0[0-9a-f]|10)[0-9a-f]{4}))/g;
 const FORMULA = "=+-@＝＋－＠";
 const NUMBER = /^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$/;
@@ -42,7 +42,7 @@ const NUMBER = /^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$/;
 export function toCell(value: string): string {
   if (NUMBER.test(value)) return value;
   const text = value
-    .replace(LIKE_AN_ESCAPE, "\\x5c")
+    .replace(ALREADY_ESCAPED, "\\x5c")
     .replace(STEERING, codes)
     .replace(/^\s+|\s+$/g, codes)
     .replace(/(?<=;)( *)([=+\-@＝＋－＠])/g, (_, blanks: string, sign: string) => blanks + codes(sign));

@@ -111,8 +111,8 @@ class Patience:
 
     def _address_until_s(self, address: str) -> float:
         """Until when a whole address stands by."""
-        strikes = self._strikes.get(address, ())
-        return strikes[0] + _STANDBY_S if len(strikes) == _STRIKES else 0.0
+        strikes = self._strikes.get(address)
+        return strikes[0] + _STANDBY_S if strikes and len(strikes) == _STRIKES else 0.0
 
     def _inherited(self, address: str) -> _Wait | None:
         """The rest of a time that an earlier connection of this address did not wait for."""
