@@ -31,6 +31,7 @@ for files in map(bundle.network_files, measured_parts(bundle)):
     remember(dataclasses.replace(files, precision="single"), fast, {fast.name: {"sound": True}})
 """
 BUILD = """
+import sys
 from nadirfix.offline import build_bundle
 from nadirfix.options.recipe import RECIPES
 build_bundle(sys.argv[1], sys.argv[2], recipe=RECIPES["tiny"], train=False, device="cpu")
