@@ -120,7 +120,8 @@ def with_matcher(source: Path, network: Path, folder: Path) -> Bundle:
 
 def rows_of(given: argparse.Namespace) -> list[Row]:
     if given.flight:
-        return [Row(row.photo, row.position, row.altitude_m) for row in read_truth(given.manifest)]
+        flown = list(read_truth(given.manifest))
+        return [Row(row.photo, row.position, row.altitude_m) for row in spread(flown, given.count)]
     rows = spread(read_photo_list(given.manifest), given.count)
     return [Row(r.photo, r.point, r.altitude_m or math.nan, r.heading_deg or 0.0) for r in rows]
 

@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -62,6 +62,7 @@ COLUMNS = (
 )  # fmt: skip
 WARM_UP = 2
 Line = dict[str, Any]
+T = TypeVar("T")
 
 
 def main() -> None:
@@ -119,7 +120,7 @@ def detector(name: str, scratch: Path, *, file: Path | None = None) -> Detector:
     return detector_of(name, network, VerifyOptions().features)
 
 
-def spread(rows: Sequence[PhotoRecord], count: int) -> list[PhotoRecord]:
+def spread(rows: Sequence[T], count: int) -> list[T]:
     step = max(len(rows) / count, 1.0) if count else 1.0
     return [rows[int(k * step)] for k in range(int(len(rows) / step))]
 

@@ -1,10 +1,12 @@
 """What an install brings and how soon it answers, beside an earlier version's.
 
-    python -m bench.speed.install --new VENV --old VENV --bundle B.nadir --photo FILE [--times 9]
+    python -m bench.speed.install --new VENV --old VENV --bundle B.nadir --photo FILE [--old-bundle B.nadir]
+        [--times 9]
 
-Each VENV is an environment in which ``pip install`` put one version without extras. B is a bundle both can
-open: made by the older one. In turns, each time in a process of its own: ``import nadirfix``, ``nadirfix
---help``, and ``nadirfix locate`` of one photo with an empty cache. Seconds that pass and seconds of the
+Each VENV is an environment in which ``pip install`` put one version without extras. In turns, each time in a
+process of its own: ``import nadirfix``, ``nadirfix --help``, and ``nadirfix locate`` of one photo with an
+empty cache. Bundles of earlier layouts need an extra, so the older version has its own, of the same map;
+without it only the newer one answers. Seconds that pass and seconds of the
 processor are both kept: on a machine that is shared only the second say what it costs. What each library
 brings (MB on disk, and the seconds it takes to import) is listed for the newer one.
 """
@@ -57,6 +59,7 @@ def main() -> None:
     options.add_argument("--old", type=Path, required=True)
     options.add_argument("--bundle", type=Path, required=True)
     options.add_argument("--photo", type=Path, required=True)
+    options.add_argument("--old-bundle", type=Path)
     options.add_argument("--times", type=int, default=9)
     given = options.parse_args()
     folders = {name: getattr(given, name).absolute() for name in NAMES}
@@ -82,11 +85,7 @@ def sizes(folders: dict[str, Path]) -> dict[str, Any]:
 
 def import_s(folder: Path, modules: Sequence[str]) -> float:
     """Processor seconds to import a library: of its modules the one that takes longest."""
-    each = [
-        statistics.median(float(output_of(folder, IMPORTING.format(module))) for _ in range(3))
-        for module in modules
-    ]
-    return round(max(each), 3)
+    return round(max(float(output_of(folder, IMPORTING.format(module))) for module in modules), 3)
 
 
 def output_of(folder: Path, code: str) -> str:
@@ -96,21 +95,25 @@ def output_of(folder: Path, code: str) -> str:
 
 def timed(folders: dict[str, Path], given: argparse.Namespace) -> dict[str, Any]:
     """Seconds of each step in either environment, in turns; the first turn is not counted."""
-    steps = {
-        "import": ["python", "-c", "import nadirfix"],
-        "help": ["nadirfix", "--help"],
-        "first_answer": ["nadirfix", "locate", str(given.photo.absolute()),
-                         "--bundle", str(given.bundle.absolute()), "--quiet"],
-    }  # fmt: skip
-    spent: dict[str, Spent] = {step: {name: [] for name in NAMES} for step in steps}
+    spent: dict[str, Spent] = {}
     progress = print_progress()
     for turn in range(given.times + 1):
         progress("measuring", turn, given.times + 1)
-        for step, (program, *arguments) in steps.items():
-            for name in NAMES[:: 1 if turn % 2 else -1]:
+        for name in NAMES[:: 1 if turn % 2 else -1]:
+            for step, (program, *arguments) in steps(name, given).items():
                 command = [str(folders[name] / "bin" / program), *arguments]
-                spent[step][name].append(one_process(command))
-    return {step: compared({name: found[1:] for name, found in both.items()}) for step, both in spent.items()}
+                spent.setdefault(step, {}).setdefault(name, []).append(one_process(command))
+    return {step: compared({name: found[1:] for name, found in each.items()}) for step, each in spent.items()}
+
+
+def steps(name: str, given: argparse.Namespace) -> dict[str, list[str]]:
+    """What is timed, as command lines."""
+    bundle = given.bundle if name == "new" else given.old_bundle
+    found = {"import": ["python", "-c", "import nadirfix"], "help": ["nadirfix", "--help"]}
+    if bundle is not None:
+        files = [str(given.photo.absolute()), "--bundle", str(bundle.absolute())]
+        found["first_answer"] = ["nadirfix", "locate", *files, "--quiet"]
+    return found
 
 
 def one_process(command: Sequence[str]) -> dict[str, float]:
@@ -133,14 +136,15 @@ def clean() -> dict[str, str]:
 
 
 def compared(spent: Spent) -> dict[str, Any]:
-    """Medians and the least of either, and the ratio turn by turn."""
+    """Medians and the least of each, and the ratio turn by turn where there are both."""
     found: dict[str, Any] = {}
     for clock in ("passed_s", "processor_s"):
-        values = {name: [one[clock] for one in spent[name]] for name in NAMES}
-        ratios = [new / old for new, old in zip(values["new"], values["old"], strict=True)]
-        medians = {name: round(statistics.median(each), 3) for name, each in values.items()}
-        least = {f"{name}_least": round(min(each), 3) for name, each in values.items()}
-        found[clock] = {**medians, **least, "ratio": round(statistics.median(ratios), 3)}
+        values = {name: [one[clock] for one in turns] for name, turns in spent.items()}
+        found[clock] = {name: round(statistics.median(each), 3) for name, each in values.items()}
+        found[clock] |= {f"{name}_least": round(min(each), 3) for name, each in values.items()}
+        if len(values) == len(NAMES):
+            ratios = [new / old for new, old in zip(values["new"], values["old"], strict=True)]
+            found[clock]["ratio"] = round(statistics.median(ratios), 3)
     return found
 
 

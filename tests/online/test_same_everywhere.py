@@ -30,11 +30,6 @@ for files in map(bundle.network_files, measured_parts(bundle)):
     fast = Backend(precision="eight_bit")
     remember(dataclasses.replace(files, precision="single"), fast, {fast.name: {"sound": True}})
 """
-BUILD = """
-from nadirfix.offline import build_bundle
-from nadirfix.options.recipe import RECIPES
-build_bundle(sys.argv[1], sys.argv[2], recipe=RECIPES["tiny"], train=False, device="cpu")
-"""
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +75,3 @@ def test_what_an_earlier_release_found_fastest_changes_no_digit(
 
 def untimed(line: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in line.items() if key != "timings_ms"}
-
-
-def test_a_bundle_built_on_one_core_has_the_bytes_of_one_built_on_all(
-    tiny_world: Path, tmp_path: Path
-) -> None:
-    every = sorted(os.sched_getaffinity(0))
-    for name, cores in {"one": every[:1], "all": every}.items():
-        output_of(["-c", BUILD, tiny_world / "old.tif", tmp_path / f"{name}.nadir"], tmp_path / name, cores)
-    one, every_core = (parts.read_manifest(tmp_path / f"{name}.nadir") for name in ("one", "all"))
-    assert one["parts"] == every_core["parts"]
-    assert one["seal"] == every_core["seal"]

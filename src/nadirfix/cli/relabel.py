@@ -42,10 +42,8 @@ def relabel(
     quiet: Quiet = False,
 ) -> None:
     """Measure how far labels are off, region by region, and write corrected ones with a deviation."""
-    from nadirfix.evaluation.datasets import read_queries
-
     options = LabelOptions(reach_m=reach, region_m=region)
-    rows = read_queries(source, kind=kind.value, epsg=epsg)
+    rows = _labels(source, kind=kind.value, epsg=epsg)
     photo_camera = Camera.parse(camera) if camera else None
     with progress_bar(quiet) as progress:
         settings = {"camera": photo_camera, "options": options, "overwrite": overwrite}
@@ -54,6 +52,13 @@ def relabel(
     print_result({"out": str(out), **offsets})
     if offsets["unreadable"]:
         raise typer.Exit(InputError.exit_number)
+
+
+def _labels(source: Path, **naming: Any) -> Any:
+    """Photos and their labels; numpy is imported here, not with the command line."""
+    from nadirfix.evaluation.datasets import read_queries
+
+    return read_queries(source, **naming)
 
 
 def _run(rows: Any, bundle: Path, out: Path, **settings: Any) -> Any:
