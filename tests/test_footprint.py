@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nadirfix.camera import Camera
-from nadirfix.footprint import footprint_of
 from nadirfix.geo.pose import ground_from_pixel, project
+from nadirfix.serialise import footprint_of
 from nadirfix.types import Fix, Point, View
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)

@@ -17,7 +17,6 @@ LAYERS = """
     point  gimbal                                                 a place; how a camera hung
     types  camera  files                                          the nouns, safe files
     prior                                                         what is known beforehand
-    footprint                                                     the ground a fix shows
     formats  serialise  photo_list                                the nouns written down
     options                                                       every setting with its default
     geo  image                                                    the map; the photo
@@ -116,7 +115,7 @@ def test_torch_is_in_one_room_and_one_module() -> None:
 
 
 def test_few_modules_stand_outside_the_rooms() -> None:
-    assert len(list(PACKAGE.glob("*.py"))) <= 14
+    assert len(list(PACKAGE.glob("*.py"))) <= 16
 
 
 @pytest.mark.parametrize("name", sorted(set(modules()) - OUTSIDE))
