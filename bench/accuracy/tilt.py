@@ -98,7 +98,7 @@ def rendered(given: argparse.Namespace, bundle: Bundle) -> Iterator[Line]:
             for kind, view in zip(KINDS, views(ground, camera, given.altitude_m, draw), strict=True):
                 pixels = ground.render(view, camera).pixels
                 noisy = np.clip(np.rint(pixels + draw.normal(0, 2, pixels.shape)), 0, 255).astype(np.uint8)
-                prior = told(view, draw, given.gimbal_error_deg) if kind == "known_30_55" else None
+                prior = gimbal_prior(view, draw, given.gimbal_error_deg) if kind == "known_30_55" else None
                 began_s = time.process_time()
                 if given.displaced:
                     found = matched(noisy, camera, bundle, prior, moved(replace(view, tilt_deg=0.0), draw))
@@ -122,7 +122,7 @@ def views(
             return three
 
 
-def told(view: View, draw: np.random.Generator, error_deg: float) -> Prior:
+def gimbal_prior(view: View, draw: np.random.Generator, error_deg: float) -> Prior:
     """What the gimbal says of a view, with its error."""
     pitch_deg = view.tilt_deg - 90 + draw.normal(0, error_deg)
     return Prior(gimbal=Gimbal(pitch_deg=pitch_deg, roll_deg=float(draw.normal(0, error_deg))))
