@@ -18,7 +18,6 @@ LAYERS = """
     types.point  types.gimbal                                     a place; how a camera hung
     types  camera  files                                          the nouns, safe files
     prior                                                         what is known beforehand
-    types.footprint                                               the ground a fix shows
     formats  serialise  photo_list                                the nouns written down
     options                                                       every setting with its default
     geo  image                                                    the map; the photo

@@ -7,6 +7,7 @@ import pytest
 
 from nadirfix.camera import Camera
 from nadirfix.geo.pose import ground_from_pixel, project
+from nadirfix.serialise import footprint_of
 from nadirfix.types import Fix, Point, View
 from nadirfix.types.footprint import footprint_of
 
