@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 from nadirfix.types import AltitudeEstimate, Candidates, Fix, KnownAltitude
-from nadirfix.types.footprint import footprint_of
 
 __all__ = ["fix_record", "footprint_of"]
 

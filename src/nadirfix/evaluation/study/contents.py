@@ -8,12 +8,28 @@ from pathlib import Path
 from nadirfix.files.owned import Contents, is_empty
 from nadirfix.offline.contents import bundle_contents, files_below, work_contents
 
-__all__ = ["ABLATION", "METRICS", "QUERIES", "REPORT", "SETTINGS", "evaluation_contents", "read_settings"]
+__all__ = [
+    "ABLATION",
+    "COMPARED_BUNDLE",
+    "COMPARISON",
+    "METHODS",
+    "METRICS",
+    "QUERIES",
+    "REPORT",
+    "SETTINGS",
+    "comparison_contents",
+    "evaluation_contents",
+    "read_settings",
+]
 
 QUERIES, METRICS, REPORT, SETTINGS = "queries.csv", "metrics.json", "report.html", "settings.json"
 ABLATION = "ablation"
+COMPARISON, COMPARED_BUNDLE, METHODS = "comparison.json", "standard.nadir", "methods"
 #: What the settings of an evaluation say, whatever their values: a file that lacks one is somebody else's.
 _KEYS = {"nadirfix", "bundle", "bundle_sha256", "camera", "exif_pose", "options"}
+#: The same of a comparison of methods, and the kinds of files a method has.
+_COMPARISON_KEYS = {"nadirfix", "altitude", "camera", "photos_sha256"}
+_METHOD_SUFFIXES = {".json", ".jsonl", ".npy", ".npz", ""}
 
 
 def evaluation_contents(folder: Path) -> Contents | None:
@@ -26,14 +42,32 @@ def evaluation_contents(folder: Path) -> Contents | None:
     return {**files, **_below(ABLATION, _ablation_contents(folder / ABLATION))}
 
 
+def comparison_contents(folder: Path) -> Contents | None:
+    """The table and the page of a comparison, its bundle, and what each method searched and answered."""
+    if is_empty(folder):
+        return {}
+    if _read(folder / SETTINGS, _COMPARISON_KEYS) is None:
+        return None
+    work = f".{COMPARED_BUNDLE}.work"
+    found = dict.fromkeys((SETTINGS, COMPARISON, REPORT))
+    found |= _below(COMPARED_BUNDLE, bundle_contents(folder / COMPARED_BUNDLE) or {})
+    if work_contents(folder / work) is not None:
+        found |= _below(work, files_below(folder / work))
+    methods = files_below(folder / METHODS)
+    return found | _below(METHODS, {n: v for n, v in methods.items() if Path(n).suffix in _METHOD_SUFFIXES})
+
+
 def read_settings(folder: Path) -> dict[str, object] | None:
     """The settings an evaluation in this folder was begun with; None where there is none."""
-    path = folder / SETTINGS
+    return _read(folder / SETTINGS, _KEYS)
+
+
+def _read(path: Path, keys: set[str]) -> dict[str, object] | None:
     try:
         settings = None if path.is_symlink() else json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return settings if isinstance(settings, dict) and settings.keys() >= _KEYS else None
+    return settings if isinstance(settings, dict) and settings.keys() >= keys else None
 
 
 def _ablation_contents(folder: Path) -> Contents:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,11 +23,26 @@ from nadirfix.evaluation.methods.ground import Altitude, CommonGround
 from nadirfix.evaluation.methods.protocol import MethodCard
 from nadirfix.evaluation.methods.registry import chosen_cards, known_methods
 from nadirfix.evaluation.metrics import QueryRecord
+from nadirfix.evaluation.study.contents import COMPARED_BUNDLE as _BUNDLE
+from nadirfix.evaluation.study.contents import COMPARISON as _TABLE
+from nadirfix.evaluation.study.contents import METHODS as _METHODS
+from nadirfix.evaluation.study.contents import REPORT as _REPORT
+from nadirfix.evaluation.study.contents import SETTINGS as _SETTINGS
+from nadirfix.evaluation.study.contents import comparison_contents
 from nadirfix.evaluation.study.facts import bundle_facts
 from nadirfix.evaluation.study.method_answers import AnswerFile, answer_photos
 from nadirfix.evaluation.study.method_figures import beside_first, figures_of
 from nadirfix.evaluation.study.run import named_rows
-from nadirfix.files import Progress, atomic_file, check_target, output_errors, quiet
+from nadirfix.files import (
+    Progress,
+    atomic_file,
+    check_folder,
+    check_target,
+    output_errors,
+    quiet,
+    remove_ours,
+)
+from nadirfix.files.owned import is_empty
 from nadirfix.offline import build_bundle
 from nadirfix.options.recipe import RECIPES, Recipe
 from nadirfix.photo_list import PhotoRecord
@@ -36,8 +50,6 @@ from nadirfix.report.methods import MethodsContent, write_methods_report
 
 __all__ = ["MethodStudy", "run_methods"]
 
-_SETTINGS, _TABLE, _REPORT = "settings.json", "comparison.json", "report.html"
-_BUNDLE, _METHODS = "standard.nadir", "methods"
 #: What is said of methods that are known and were not named.
 _LISTED = ("name", "title", "status", "paper", "checkpoint")
 
@@ -69,7 +81,8 @@ def run_methods(
     """Locate every photo with every method, measure, write table and page; returns the table."""
     named, cards = named_rows(rows, folder), chosen_cards(study.methods, study.weights)
     _check_altitudes(named, study.altitude)
-    _begin(out, _settings(named, study), resume=resume, overwrite=overwrite)
+    inputs = [*study.maps, *study.weights.values(), *(row.photo for row in rows)]
+    _begin(out, _settings(named, study), resume=resume, overwrite=overwrite, inputs=inputs)
     bundle = build_bundle(study.maps, out / _BUNDLE, recipe=study.recipe, resume=True, progress=progress)
     ground = CommonGround(bundle, study.altitude, study.camera)
     answers: dict[str, list[QueryRecord]] = {}
@@ -180,26 +193,19 @@ def _settings(named: Mapping[str, PhotoRecord], study: MethodStudy) -> Record:
     }
 
 
-def _begin(out: Path, settings: Record, *, resume: bool, overwrite: bool) -> None:
+def _begin(out: Path, settings: Record, *, resume: bool, overwrite: bool, inputs: Sequence[Path]) -> None:
     """Make the folder, or take over the one an earlier run left; never touch anything that is not ours."""
+    check_folder(out, overwrite=True)
     found = _read_json(out / _SETTINGS)
     if resume and found is not None and not overwrite:
         _check_same(out, found, settings)
-    elif out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        check_target(out, overwrite=overwrite and found is not None)
-        _clear(out)
+    elif not is_empty(out):
+        check_target(out, overwrite=overwrite, recognise=comparison_contents, inputs=inputs)
+        remove_ours(out, recognise=comparison_contents)
     with output_errors(out):
         out.mkdir(parents=True, exist_ok=True)
         (out / _TABLE).unlink(missing_ok=True)  # so that it never describes other answers
     _write_json(out / _SETTINGS, settings)
-
-
-def _clear(out: Path) -> None:
-    with output_errors(out):
-        for path in (out / _METHODS, out / _BUNDLE, out / f".{_BUNDLE}.work"):
-            shutil.rmtree(path, ignore_errors=True)
-        for name in (_SETTINGS, _TABLE, _REPORT):
-            (out / name).unlink(missing_ok=True)
 
 
 def _check_method(folder: Path, settings: Record) -> None:

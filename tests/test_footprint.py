@@ -9,7 +9,6 @@ from nadirfix.camera import Camera
 from nadirfix.geo.pose import ground_from_pixel, project
 from nadirfix.serialise import footprint_of
 from nadirfix.types import Fix, Point, View
-from nadirfix.types.footprint import footprint_of
 
 CAMERA = Camera(1024, 768, 600.0, 600.0)
 CENTER = Point(452_000.0, 5_411_000.0, 32633)
