@@ -49,12 +49,13 @@ def comparison_contents(folder: Path) -> Contents | None:
     if _read(folder / SETTINGS, _COMPARISON_KEYS) is None:
         return None
     work = f".{COMPARED_BUNDLE}.work"
-    found = dict.fromkeys((SETTINGS, COMPARISON, REPORT))
+    found: dict[str, str | None] = dict.fromkeys((SETTINGS, COMPARISON, REPORT))
     found |= _below(COMPARED_BUNDLE, bundle_contents(folder / COMPARED_BUNDLE) or {})
     if work_contents(folder / work) is not None:
         found |= _below(work, files_below(folder / work))
     methods = files_below(folder / METHODS)
-    return found | _below(METHODS, {n: v for n, v in methods.items() if Path(n).suffix in _METHOD_SUFFIXES})
+    ours = {name: value for name, value in methods.items() if Path(name).suffix in _METHOD_SUFFIXES}
+    return {**found, **_below(METHODS, ours)}
 
 
 def read_settings(folder: Path) -> dict[str, object] | None:
