@@ -91,7 +91,7 @@ class CalibrationOptions:
     confidence_slope: float = 0.53
     inflate: float = 3.0  # residuals speak of keypoints, errors of whole photos
     uncovered: float = 1.3  # deviation where there are no inliers, in inlier distances
-    floor_m: float = 0.7  # what no number of inliers removes: images of two dates lie apart as a whole
+    floor_m: float = 2.0  # what no number of inliers removes: images of two dates lie apart as a whole
     uneven: float = 1.0  # deviation of the aircraft for ground that is uneven: in tilts its residuals show
 
     def __post_init__(self) -> None:
