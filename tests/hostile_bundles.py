@@ -76,7 +76,8 @@ def seal(folder: Path, manifest: dict[str, Any]) -> None:
     """Write a manifest that agrees with the parts that are there, as far as it lists any."""
     parts = manifest.get("parts")
     for name, known in parts.items() if isinstance(parts, dict) else ():
-        path = folder / name if isinstance(name, str) and "\0" not in name else folder
+        usable = isinstance(name, str) and "\0" not in name and len(name) < 256
+        path = folder / name if usable else folder
         if isinstance(known, dict) and path.is_file() and path.resolve().parent != Path("/etc"):
             known.update(bytes=path.stat().st_size, sha256=sha256_of(path))
     unsealed = {key: value for key, value in manifest.items() if key != "seal"}
