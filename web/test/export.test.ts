@@ -77,13 +77,15 @@ describe("CSV", () => {
     const [head, fix, lost, broken] = parseCsv(toCsv(ALL)) as [string[], string[], string[], string[]];
     expect(head.join()).toBe(
       "photo,status,lon,lat,easting_m,northing_m,epsg,altitude_m,gsd_m,heading_deg,confidence,radius95_m," +
-        "verified,inliers,tilt_deg,tilt_toward_deg,reason,reason_code,crop_clamped,warnings," +
+        "verified,inliers,tilt_deg,tilt_toward_deg,aircraft_lon,aircraft_lat,aircraft_altitude_m," +
+        "aircraft_radius95_m,reason,reason_code,crop_clamped,warnings," +
         "error_code,error_message,error_hint",
     );
     expect(fix.slice(0, 4)).toEqual([FIX.photo, "fix", "14.5", "48.25"]);
     expect(fix.slice(12, 16)).toEqual(["true", "164", "1.5", "45"]);
-    expect(fix[19]).toBe("one; two");
-    expect([lost[2], lost[16], lost[17]]).toEqual(["", "fog", "too_little_texture"]);
+    expect(fix.slice(16, 20)).toEqual(["14.51", "48.26", "", "30"]);
+    expect(fix[23]).toBe("one; two");
+    expect([lost[2], lost[20], lost[21]]).toEqual(["", "fog", "too_little_texture"]);
     expect(broken.slice(-3)).toEqual(["photo.unreadable", "no picture", "give a JPEG"]);
   });
 
