@@ -72,6 +72,7 @@ headings = 4
 whiten_dims = 0
 whiten_power = 1.0
 steps = 0
+low_altitude_m = 0.0
 [fit]
 views = 60
 [quantise]

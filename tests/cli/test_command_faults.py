@@ -131,7 +131,8 @@ def test_output(ground: Path, tmp_path: Path, kind: str, code: str) -> None:
 def test_overwrite_spares_what_is_not_ours(ground: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     arguments = (ground, "--out", tmp_path, "--overwrite", *SMALL)
-    assert "thesis.txt" in refused(tmp_path, *arguments, exit_number=7, code="output.exists")
+    assert str(tmp_path) in refused(tmp_path, *arguments, exit_number=7, code="output.exists")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 def test_disk_that_fills_up(ground: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nadirfix.bundle import Bundle
-from nadirfix.bundle.bundle import _ERROR_SHARE
+from nadirfix.bundle.networks import _ERROR_SHARE
 from nadirfix.bundle.plan import Plan
 from nadirfix.geo.grid import ClassOrder, Grid
 from nadirfix.online import locate, open_networks
@@ -129,5 +129,5 @@ def test_the_tolerance_grows_with_what_the_descriptor_is_off_by(precision: str, 
     """A cosine of c is a descriptor that is off by the root of 2 − 2c; the bundle says c, not the machine."""
     files = NetworkFiles(Path("a.onnx"), Path("b.onnx"), "abc", precision)
     manifest = {"networks": {"place": {"eight_bits": {"likeness": 0.98}}}}
-    bundle = SimpleNamespace(network_files=lambda _: files, manifest=manifest)
+    bundle = SimpleNamespace(network_files=lambda _: files, manifest=manifest, path=Path("b.nadir"))
     assert Bundle.similarity_tolerance.func(bundle) == pytest.approx(tolerance)

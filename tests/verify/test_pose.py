@@ -192,20 +192,20 @@ def test_what_is_uncovered_is_counted_by_cells_of_the_frame() -> None:
 def test_the_less_of_the_frame_is_covered_the_wider_the_radius() -> None:
     points, exact = pixels(4000, np.random.default_rng(8)), FittedView(view(), np.ones(9), np.eye(6) * 1e-4)
     half, whole = (
-        centre_covariance_m2(MatchResult(view(), 9, exact, points * part / SIZE, points, gsd_m=0.7), OPTIONS)
+        centre_covariance_m2(MatchResult(view(), 9, exact, points * part / SIZE, points, gsd_m=2.0), OPTIONS)
         for part in ([0.5, 1.0], [1.0, 1.0])
     )
-    calibration, apart_m = OPTIONS.calibration, 0.5 * OPTIONS.match.inlier_px * 0.7
-    np.testing.assert_allclose(half - whole, (calibration.uncovered * apart_m) ** 2 * np.eye(2), atol=1e-9)
-    np.testing.assert_allclose(
-        whole, (calibration.inflate**2 * 1e-4 + calibration.floor_m**2) * np.eye(2), atol=1e-9
-    )
+    calibration, apart_m = OPTIONS.calibration, 0.5 * OPTIONS.match.inlier_px * 2.0
+    fit_m2, warped_m = calibration.inflate**2 * 1e-4, calibration.uncovered * apart_m
+    np.testing.assert_allclose(half, (fit_m2 + warped_m**2) * np.eye(2), atol=1e-9)
+    np.testing.assert_allclose(whole, (fit_m2 + calibration.floor_m**2) * np.eye(2), atol=1e-9)
+    assert warped_m > calibration.floor_m, "a frame so large is surer of its floor than of its bare half"
 
 
 def test_the_radius_holds_on_warped_ground_where_only_a_part_agrees() -> None:
     """Ground warped by 2 m in waves of about the frame: points off by more than three pixels are left out."""
     rng, held, held_without = np.random.default_rng(9), [], []
-    without = replace(OPTIONS, calibration=replace(OPTIONS.calibration, uncovered=0.0))
+    without = replace(OPTIONS, calibration=replace(OPTIONS.calibration, uncovered=0.0, floor_m=0.0))
     for _ in range(60):
         result = _on_warped_ground(rng, warp_m=2.0)
         off_m = result.view.center.distance_m(view().center)

@@ -27,6 +27,7 @@ _VALUES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--bundle": ("bundle", Path),
     "--camera": ("camera", str),
     "--altitude": ("altitude", str),
+    "--gimbal": ("gimbal", str),
     "--near": ("near", str),
     "--heading": ("heading", str),
     "--priors": ("priors", Path),
