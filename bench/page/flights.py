@@ -38,8 +38,8 @@ def _aircraft() -> str:
     off_m, inside = found["aircraft_median_m"], found["aircraft_within_radius"]
     return (
         f"The aircraft, by its GNSS, on the first flight: {off_m:.0f} m off in the median, inside its 95 % "
-        f"radius for {inside:.0f} % of {found['photos']} photos: **a loss**, as no tag tells the tilt and the "
-        "fit finds too little of it."
+        f"radius for {inside:.0f} % of {found['photos']} photos: **a loss**, as no tag tells the tilt and "
+        "the fit finds too little of it."
     )
 
 
