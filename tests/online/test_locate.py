@@ -466,8 +466,8 @@ def test_networks_are_chosen_by_how_many_pictures_they_will_see(
     tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One photo goes through the altitude network once, through the others many times."""
-    from nadirfix.bundle import networks as opened
     from nadirfix.bundle import layout as parts
+    from nadirfix.bundle import networks as opened
 
     runs_of: dict[str, int | None] = {}
 
