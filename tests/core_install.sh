@@ -99,9 +99,14 @@ finally:
 assert service.wait(60) == 0, "ended by SIGTERM"
 PYTHON
 user=()
-if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+if [ "$(id -u)" != 0 ]; then
+  echo "as an ordinary user" >&2
+elif "${nobody[@]}" "$scratch/venv/bin/python" -c '' 2>/dev/null; then
   chown -R 65534:65534 "$scratch/work"
-  user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  user=("${nobody[@]}")
+else
+  echo "not as an ordinary user: this Python is closed to others" >&2
 fi
 cd "$scratch/work"
 env -i PATH="$scratch/venv/bin:/usr/bin:/bin" HOME=/nonexistent TMPDIR="$scratch/work" "${user[@]}" bash all.sh

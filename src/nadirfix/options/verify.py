@@ -39,7 +39,7 @@ class MatchOptions:
     width_px: int = 512  # the photo is matched this wide at most, or as fine as the map is
     reach_m: float = 35.0  # how far off a hypothesis may be
     inlier_px: float = 3.0
-    tilt_sigma_deg: float = 0.7  # how far from straight down photos are usually taken
+    tilt_sigma_deg: float = 4.0  # how far from straight down photos are taken that do not say so
 
     def __post_init__(self) -> None:
         if not (self.width_px >= 1 and _above_zero(self.reach_m, self.inlier_px, self.tilt_sigma_deg)):
