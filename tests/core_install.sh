@@ -102,7 +102,7 @@ user=()
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 if [ "$(id -u)" != 0 ]; then
   echo "as an ordinary user" >&2
-elif "${nobody[@]}" "$scratch/venv/bin/python" -c '' 2>/dev/null; then
+elif "${nobody[@]}" bash -c '"$1" -c ""' bash "$scratch/venv/bin/python" 2>/dev/null; then
   chown -R 65534:65534 "$scratch/work"
   user=("${nobody[@]}")
 else
