@@ -433,7 +433,7 @@ def test_locating_in_a_fresh_core_environment(
     print(done.stderr)
     nameless = [{**untimed(line), "photo": ""} for line in [*answered, answers[0]]]
     assert nameless[:2] == [nameless[-1]] * 2
-    standard, readme, served = answered[2:]
+    standard, readme, _ = answered[2:]
     assert nameless[4] == nameless[3], "served as located"
     assert all(set(line) == set(answers[0]) for line in (standard, readme))
     truth = read_photo_list(tiny_photos / "manifest.csv")[0]
