@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -154,6 +156,12 @@ def head(service: Running, length: int, *, path: str = "/v1/locate", kind: str =
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
         f"Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
     ).encode()
+
+
+def run_async(scenario: Coroutine[Any, Any, Any]) -> Any:
+    """Run it in a thread of its own: where the page was tested before, a loop already runs in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, scenario).result()
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -47,6 +47,7 @@ from tests.serving import (
     head,
     jpeg,
     read_all,
+    run_async,
     running,
     small_bundle,
     until,
@@ -112,7 +113,7 @@ def test_a_job_nobody_waits_for_is_forgotten_with_all_it_holds() -> None:
         await first
 
     latch, queue = threading.Event(), WorkQueue(capacity=5, options=QueueOptions(deviations=0.0))
-    asyncio.run(scenario())
+    run_async(scenario())
     assert queue.stop(5)
 
 
@@ -133,7 +134,7 @@ def test_a_reservation_is_a_place_until_it_expires() -> None:
         assert queue.pending == 0
 
     queue = WorkQueue(capacity=1, options=QueueOptions(reservation_s=0.2))
-    asyncio.run(scenario())
+    run_async(scenario())
     assert queue.stop(5)
 
 
@@ -191,7 +192,7 @@ def test_retry_after_is_shorter_than_an_idle_connection_is_kept(bundle: Any) -> 
 
     slow = QueueOptions(prior_mean_s=100.0)
     for idle_s in (75.0, 20.0):
-        assert 10 < asyncio.run(wait_s(ServeOptions(idle_s=idle_s, queueing=slow))) < idle_s
+        assert 10 < run_async(wait_s(ServeOptions(idle_s=idle_s, queueing=slow))) < idle_s
 
 
 def test_a_quick_start_earns_no_long_silence(bundle: Any) -> None:
@@ -296,7 +297,7 @@ def test_a_long_queue_that_is_full_leaves_health_checks_open(bundle: Any) -> Non
         return healthy.status_code, refused.status_code, {answer.status_code for answer in answers}
 
     latch, options = Latch(), ServeOptions(queue=200, at_once=1, queueing=QueueOptions(deviations=0.0))
-    assert asyncio.run(scenario()) == (200, 429, {200})
+    assert run_async(scenario()) == (200, 429, {200})
 
 
 @pytest.mark.parametrize(("queue", "expected"), [(16, (128, 512)), (256, (512, 1024))])
@@ -459,7 +460,7 @@ def test_pictures_that_are_late_are_not_called_photos() -> None:
         return str(late.value)
 
     queue = WorkQueue(capacity=1, noun="picture")
-    assert "the picture was not ready" in asyncio.run(scenario())
+    assert "the picture was not ready" in run_async(scenario())
     assert queue.stop(5)
 
 

@@ -17,6 +17,7 @@ from nadirfix.serve.queue.service_time import ServiceTimes
 from nadirfix.serve.queue.work_queue import Busy, ClientGone, WorkQueue
 from nadirfix.serve.queue.workers import Workers
 from nadirfix.serve.uploads.body import MemoryBudget
+from tests.serving import run_async
 
 #: A queue that counts jobs and estimates nothing.
 COUNT_ONLY = QueueOptions(deviations=0.0)
@@ -30,7 +31,7 @@ def test_answers_come_back_and_faults_too() -> None:
         assert queue.pending == 0
 
     queue = WorkQueue(capacity=1)
-    asyncio.run(scenario())
+    run_async(scenario())
     assert queue.stop(5)
 
 
@@ -52,7 +53,7 @@ def test_the_queue_never_grows_beyond_its_size() -> None:
         running.pop()
         return len(most)
 
-    answers = asyncio.run(scenario())
+    answers = run_async(scenario())
     assert [a for a in answers if isinstance(a, int)] == [1, 2, 3]
     assert sum(isinstance(a, Busy) for a in answers) == 47
     assert max(most) == 1  # one at a time
@@ -77,7 +78,7 @@ def test_refused_clients_retry_one_after_another() -> None:
 
     mean_s: list[float] = []
     latch, queue = threading.Event(), WorkQueue(capacity=10, options=COUNT_ONLY)
-    waits = asyncio.run(scenario())
+    waits = run_async(scenario())
     queue_s = 10 * mean_s[0]
     assert waits == sorted(waits) and waits[0] == 1
     assert queue_s < waits[-1] <= 4 * queue_s + 1, f"{waits[-1]} s for a queue of {queue_s:.2f} s"
@@ -97,7 +98,7 @@ def test_a_job_that_waits_too_long_is_given_up_and_never_started() -> None:
 
     started: list[int] = []
     latch, queue = threading.Event(), WorkQueue(capacity=5, options=COUNT_ONLY)
-    asyncio.run(scenario())
+    run_async(scenario())
     assert queue.stop(5)
     assert not started and queue.pending == 0
 
@@ -115,7 +116,7 @@ def test_a_client_that_hangs_up_frees_its_place() -> None:
 
     started: list[int] = []
     latch, queue = threading.Event(), WorkQueue(capacity=5, options=COUNT_ONLY)
-    asyncio.run(scenario())
+    run_async(scenario())
     assert queue.stop(5)
     assert not started
 
@@ -131,7 +132,7 @@ def test_stopping_finishes_what_was_accepted_and_accepts_nothing_new() -> None:
         await asyncio.gather(*tasks)
 
     queue = WorkQueue(capacity=5, options=COUNT_ONLY)
-    asyncio.run(scenario())
+    run_async(scenario())
 
 
 def test_admitted_jobs_pass_a_full_queue() -> None:
@@ -147,7 +148,7 @@ def test_admitted_jobs_pass_a_full_queue() -> None:
         await first
 
     latch, queue = threading.Event(), WorkQueue(capacity=1)
-    asyncio.run(scenario())
+    run_async(scenario())
     assert queue.stop(5)
 
 
@@ -181,7 +182,7 @@ def test_the_first_reservation_has_the_first_turn_however_long_its_upload_takes(
         return done
 
     latch, queue = threading.Event(), WorkQueue(capacity=5, options=COUNT_ONLY)
-    assert asyncio.run(scenario()) == ["early", "late"]
+    assert run_async(scenario()) == ["early", "late"]
     assert queue.stop(5)
 
 
@@ -200,7 +201,7 @@ def test_the_waits_that_are_published_are_those_that_decide() -> None:
         )
 
     queue = WorkQueue(capacity=16)
-    asyncio.run(scenario())
+    run_async(scenario())
     assert queue.stop(5)
 
 
@@ -219,7 +220,7 @@ def test_as_many_jobs_run_at_the_same_time_as_there_are_workers() -> None:
         running.pop()
         return 1
 
-    assert asyncio.run(scenario()) == [1] * 6
+    assert run_async(scenario()) == [1] * 6
     assert max(most) == 2
     assert queue.stop(5)
 
@@ -239,7 +240,7 @@ def test_a_stuck_job_blocks_no_other_worker_and_is_left_out_of_the_estimate() ->
         assert queue.admission.bound_s == pytest.approx(8 * queue.admission.estimate.mean_s)
 
     latch, queue = threading.Event(), WorkQueue(capacity=16, workers=2, stuck_s=0.2)
-    asyncio.run(scenario())
+    run_async(scenario())
     assert queue.stop(5)
 
 
@@ -261,7 +262,7 @@ def test_stopping_finishes_running_jobs_and_waits_for_stuck_ones_no_longer_than_
         lambda: done.append("waited"),
     ]
     queue = WorkQueue(capacity=5, workers=2, options=COUNT_ONLY)
-    asyncio.run(scenario())
+    run_async(scenario())
     assert queue.stop(5)
 
 
@@ -292,6 +293,6 @@ def test_jobs_start_in_the_order_of_their_turns_on_whichever_worker_is_free() ->
         started.append(number)
         time.sleep(0.01 if number % 3 else 0.05)
 
-    asyncio.run(scenario())
+    run_async(scenario())
     assert all(abs(position - number) <= 1 for position, number in enumerate(started)), started
     assert queue.stop(5)
