@@ -48,14 +48,14 @@ for library in torch pyarrow pandas scipy sklearn matplotlib faiss; do
 done
 chmod -R a-w,a+rX "$scratch/venv"
 
-mkdir "$scratch/work"
-cp -r "$bundle" "$scratch/work/elsewhere.nadir"
-cp "$photo" "$scratch/work/photo.${photo##*.}"
-cp "$map" "$scratch/work/map.${map##*.}"
+mkdir "$scratch/tried"
+cp -r "$bundle" "$scratch/tried/elsewhere.nadir"
+cp "$photo" "$scratch/tried/photo.${photo##*.}"
+cp "$map" "$scratch/tried/map.${map##*.}"
 # The first block that calls nadirfix, as it stands.
 awk '/^```bash/ {block = ""; inside = 1; next} /^```/ {if (inside && block ~ /(^|\n)nadirfix /) {print block; exit} inside = 0}
-     inside {block = block $0 "\n"}' "$readme" >"$scratch/work/readme.sh"
-cat >"$scratch/work/all.sh" <<'COMMANDS'
+     inside {block = block $0 "\n"}' "$readme" >"$scratch/tried/readme.sh"
+cat >"$scratch/tried/all.sh" <<'COMMANDS'
 set -euo pipefail
 nadirfix locate photo.* --bundle elsewhere.nadir --quiet
 printf 'base = "tiny"\nmatcher = "none"\n' >none.toml
@@ -70,7 +70,7 @@ nadirfix evaluate photos/manifest.csv --bundle my-map.nadir --out evaluated --qu
 test -s evaluated/report.html
 python ../service.py
 COMMANDS
-cat >"$scratch/work/service.py" <<'PYTHON'
+cat >"$scratch/tried/service.py" <<'PYTHON'
 """The service in this environment: its page, where the wheel has one, and its line for the photo."""
 import socket, subprocess, time, urllib.request
 from importlib.resources import files
@@ -103,10 +103,10 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 if [ "$(id -u)" != 0 ]; then
   echo "as an ordinary user" >&2
 elif "${nobody[@]}" bash -c '"$1" -c ""' bash "$scratch/venv/bin/python" 2>/dev/null; then
-  chown -R 65534:65534 "$scratch/work"
+  chown -R 65534:65534 "$scratch/tried"
   user=("${nobody[@]}")
 else
   echo "not as an ordinary user: this Python is closed to others" >&2
 fi
-cd "$scratch/work"
-env -i PATH="$scratch/venv/bin:/usr/bin:/bin" HOME=/nonexistent TMPDIR="$scratch/work" "${user[@]}" bash all.sh
+cd "$scratch/tried"
+env -i PATH="$scratch/venv/bin:/usr/bin:/bin" HOME=/nonexistent TMPDIR="$scratch/tried" "${user[@]}" bash all.sh
